@@ -261,7 +261,7 @@ def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dic
 
 
 def _predictions_by_laws(updates: Law, downloads: Law) -> dict[str, float]:
-    """Return the predictions for a copy whose updates and downloads are independent, with intervals of these laws.
+    """Return the predictions for a copy whose updates and downloads are independent, with intervals of these laws, (1).
 
     They are by metric: staleness, staleness_age and missing_updates.
     """
@@ -274,7 +274,7 @@ def _predictions_by_laws(updates: Law, downloads: Law) -> dict[str, float]:
 
 
 def predictions_by_waits(updates: Law, waited: Floats) -> dict[str, float]:
-    """Return the predictions from the law of the intervals between updates, and from how long each update waited.
+    """Return the predictions from the law of the intervals between updates, and from how long each update waited, (3).
 
     `waited` has the time from each update to the download that brought it. The predictions are by metric: staleness,
     staleness_age and missing_updates. They hold if polls are independent of the updates, even if polls that found

@@ -203,7 +203,7 @@ def _bias_reduced_rate(sightings: Sightings) -> float:
 
 
 def _likeliest_rate(sightings: Sightings) -> float:
-    """Return the Poisson rate of changes under which it is likeliest that just these visits saw a change.
+    """Return the Poisson rate of changes under which it is likeliest that just these visits saw a change, (1).
 
     It is 0 if none did, and infinite if all did.
     """
@@ -221,7 +221,7 @@ def _likeliest_rate(sightings: Sightings) -> float:
 
 
 def _last_modified_rate(sightings: Sightings) -> float:
-    """Return the Poisson rate under which the times since the last change, as the visits saw them, are likeliest.
+    """Return the Poisson rate under which the times since the last change, as the visits saw them, are likeliest, (2).
 
     Raise a FieldError if all these times are zero.
     """
@@ -286,13 +286,13 @@ def _estimates(sightings: Sightings, rate: float, window: int) -> list[RateEstim
 
 
 def _log_likelihood_of_sightings(sightings: Sightings, z: float) -> float:
-    """Return the log of the chance that just these visits saw a change, if changes are Poisson with rate z > 0."""
+    """Return (1), the log of the chance that just these visits saw a change, if changes are Poisson with rate z > 0."""
     changed, unchanged_time = sightings.lengths[sightings.changed], float(sightings.lengths[~sightings.changed].sum())
     return float(np.log(-np.expm1(-z * changed)).sum()) - z * unchanged_time
 
 
 def _log_likelihood_of_dates(sightings: Sightings, z: float) -> float:
-    """Return the log-likelihood, by changes that are Poisson with rate z > 0, of the times since the last change.
+    """Return (2), the log-likelihood, by changes that are Poisson with rate z > 0, of the times since the last change.
 
     Of visits that saw no change, it is the chance of none.
     """

@@ -192,7 +192,7 @@ def distance(law: Law, sample: Sample) -> float:
 
 
 def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
-    """Return the p-value of a fit: the share of samples of the fitted law that lie as far from the law fitted to them.
+    """Return (5), the share of samples of the fitted law that lie as far from the law that is fitted to them.
 
     `sample` is what was fitted; others of its size are drawn by `rng`, 99 at most. Ends early once 10 are as far, as
     the answer is then clearly not small (Besag and Clifford 1991), and is not begun where even half the distance would
@@ -252,7 +252,7 @@ def _lognormal(sample: Sample) -> Law:
 
 
 def _gamma(sample: Sample) -> Law:
-    """Return the likeliest gamma law, whose mean is that of the sample; raise NoFitError if intervals hardly differ."""
+    """Return the likeliest gamma law (1), with the mean of the sample; raise NoFitError if intervals hardly differ."""
     from scipy.optimize import brentq
     from scipy.special import digamma
 
@@ -265,7 +265,7 @@ def _gamma(sample: Sample) -> Law:
 
 
 def _weibull(sample: Sample) -> Law:
-    """Return the likeliest Weibull law, with the shape at which the derivative of the likelihood is zero."""
+    """Return the likeliest Weibull law (2), with the shape at which the derivative of the likelihood is zero."""
     from scipy.optimize import brentq
 
     logs = np.log(sample.values / sample.values[-1])
@@ -285,7 +285,7 @@ def _weibull(sample: Sample) -> Law:
 
 
 def _pareto(sample: Sample) -> Law:
-    """Return the likeliest Pareto law; raise NoFitError if the tail is no heavier than exponential.
+    """Return the likeliest Pareto law (3); raise NoFitError if the tail is no heavier than exponential.
 
     The scale is searched on a grid and then between neighbours of the best, as the likelihood may have two maxima.
     """
@@ -310,7 +310,7 @@ def _pareto(sample: Sample) -> Law:
 def _hyperexponential(sample: Sample, phases: int) -> Law:
     """Return the likeliest mixture of so many exponentials, the phases; raise NoFitError if fewer would do.
 
-    It is reached by expectation and maximisation in turns, from rates that follow quantiles of the intervals.
+    It is reached by expectation and maximisation in turns (4), from rates that follow quantiles of the intervals.
     """
     x, share = sample.values / sample.mean, sample.counts / sample.n
     upto = np.cumsum(share)
@@ -370,8 +370,8 @@ class Tail:
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
     """Return the tail of intervals, which are in the order in which they came, fitted beyond their upper decile.
 
-    The interval of its index is taken over blocks of intervals drawn anew by `rng`. None where fewer than 20 intervals
-    lie beyond the decile, or where they pile up at it as those of a clock do.
+    The interval of its index is taken over blocks of intervals drawn anew by `rng`, (7). None where fewer than 20
+    intervals lie beyond the decile, or where they pile up at it as those of a clock do.
     """
     n = intervals.size
     if int(n * TAIL_SHARE) < FEWEST_BEYOND:
@@ -420,7 +420,7 @@ def _excesses(intervals: Floats) -> tuple[float, Floats]:
 
 
 def _likeliest_tail(excess: Floats) -> tuple[float, float]:
-    """Return alpha and s for which the tail (1 + y / s)^-alpha is likeliest for these excesses y over a threshold.
+    """Return alpha and s for which the tail (1 + y / s)^-alpha is likeliest for these excesses y over a threshold, (6).
 
     An infinite alpha stands for an exponential tail of mean s.
     """
@@ -440,7 +440,7 @@ def _likeliest_tail(excess: Floats) -> tuple[float, float]:
 
 
 def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: float) -> float:
-    """Return by how many deviations a power tail is likelier than a lognormal one (Vuong's z): above 0 for the power.
+    """Return by how many deviations a power tail is likelier than a lognormal one, Vuong's z of (8).
 
     The power tail (1 + y / scale)^-alpha, exponential if alpha is infinite, and the likeliest lognormal one are
     compared at the excesses y over `start`.

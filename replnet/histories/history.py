@@ -129,7 +129,7 @@ def cell_numbers(values: Floats, step: float) -> Floats:
 
 
 def correlation(values: Floats, most: int) -> Floats:
-    """Return the correlations of `values` with themselves at lags 1 to `most`; zeros if all values are the same."""
+    """Return the correlations (1) of `values` with themselves at lags 1 to `most`; zeros if all values are the same."""
     centred = values - values.mean()
     whole = float(centred @ centred)
     if whole == 0:
@@ -163,8 +163,8 @@ def decay(rho: Floats, n: int) -> float:
 def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
     """Return the correlation of the ranks of neighbouring intervals, and its chance in independent intervals.
 
-    The chance is that of as much at the first 10 lags (portmanteau test). Intervals count as equal within `step`, the
-    `resolution` of the instants, unless it is 0. Of fewer than 4 intervals, or equal ones, the result is 0 and 1.
+    The chance is that of as much at the first 10 lags (portmanteau test, (2)). Intervals count as equal within `step`,
+    the `resolution` of the instants, unless it is 0. Of fewer than 4 intervals, or equal ones, the result is 0 and 1.
     """
     from scipy.special import chdtrc
 
@@ -180,9 +180,9 @@ def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float
 def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
     """Return the largest mean interval of a part of the record over the smallest, and the chance of that without drift.
 
-    The record is cut into 4 or 10 parts, whose mean ranks are compared with the scatter inside the parts. Intervals
-    count as equal within `step`, the `resolution` of the instants, unless it is 0. Both are NaN for fewer than 24
-    intervals.
+    The record is cut into 4 or 10 parts, whose mean ranks are compared with the scatter inside the parts, (3).
+    Intervals count as equal within `step`, the `resolution` of the instants, unless it is 0. Both are NaN for fewer
+    than 24 intervals.
     """
     from scipy.special import fdtrc
 
@@ -210,7 +210,7 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
     """Return the events in the busiest hour of the day over their mean, and the chance of so uneven a day by accident.
 
     `times` are seconds since 1970. The chance is the share of records as uneven, of those in which every day is turned
-    by a random number of hours, drawn by `rng`.
+    by a random number of hours, drawn by `rng`, (4).
     """
     days, row = np.unique((times // DAY).astype(np.int64), return_inverse=True)
     hour = (times % DAY // 3600).astype(np.int64)

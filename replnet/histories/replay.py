@@ -167,8 +167,8 @@ def statistics_of_turns(
 ) -> tuple[Any, Floats]:
     """Return a statistic of two histories, and an array of it for downloads that are shifted around at random.
 
-    The histories go from `start` to `end`, where they close to a circle: what leaves at the end comes in at the start.
-    The 199 shifts are drawn by `rng`.
+    `statistic` is a function of updates, downloads, start and end. The histories go from `start` to `end`, where they
+    close to a circle: what leaves at the end comes in at the start, (4). The 199 shifts are drawn by `rng`.
     """
     length = end - start
     around = updates[(updates >= start) & (updates < end)]

@@ -202,8 +202,8 @@ def _order_of_texts(seen: dict[str, tuple[Floats, Ints]], source: str, first_see
     """Return the order of versions that are texts, by what nodes had one after another, and when.
 
     `seen` has the visits of each node: their times, and the numbers of the versions. A node's next version is newer
-    than the one before, and what any node has was at the source by then. `first_seen` is when any node first had each
-    version.
+    than the one before (1), and what any node has was at the source by then. `first_seen` is when any node first had
+    each version.
     """
     times, codes = seen[source]
     at_source = np.array(list(dict.fromkeys(codes.tolist())), dtype=np.int64)

@@ -27,7 +27,10 @@ def fetch(points, begin):
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):
-    """Return the n-th word, from 0, of the random stream with this key and gamma: 64 bits; `n` may be negative."""
+    """Return the n-th word, from 0, of the stream with this key and gamma (streams.py, eq. 1), 64 bits.
+
+    `n` may be negative.
+    """
     z = key + np.uint64(n + 1) * gamma
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -166,8 +169,8 @@ def write_in_order(times, rows, counts, place, points):
 def sum_autoregressions(rows, normals, decay, kick, summands, out):
     """Fill row q of `out` with sums of first-order autoregressions of the process rows[q], and step these on.
 
-    Each step of summand i is decay[i] times its value in `summands`, which is kept up to date, plus kick[i] times a
-    normal; `normals` has one for each step and summand.
+    Each step (sequences.py, eq. 3) of summand i is decay[i] times its value in `summands`, which is kept up to date,
+    plus kick[i] times a normal; `normals` has one for each step and summand.
     """
     n = decay.size
     for q in range(rows.size):
@@ -209,9 +212,9 @@ def draw_modulated_intervals(key, gamma, used, rows, rates, leave, state, out):
 def draw_diurnal_intervals(key, gamma, used, rows, rate, swing, period, phase, out):
     """Fill row q of `out` with the next intervals of process rows[q], Poisson at a rate that swings once per period.
 
-    `rate` is the mean and `swing` the largest deviation from it, as a share. `phase` is the time of day of each
-    process's last event, as a share of the period. Process p has the stream key[p], gamma[p]. How many words it used,
-    and its `phase`, are kept up to date.
+    `rate` is the mean and `swing` the largest deviation from it, as a share (poisson.py, eq. 1). `phase` is the time of
+    day of each process's last event, as a share of the period. Process p has the stream key[p], gamma[p]. How many
+    words it used, and its `phase`, are kept up to date.
     """
     per_period = rate * period
     reach = swing * per_period / math.pi

@@ -188,8 +188,8 @@ def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
 def _modes(rates: Floats, means: Floats) -> tuple[Floats, Floats]:
     """Return the weights and the rates of the exponentials that the law of an interval is a mixture of.
 
-    `rates` and `means` are the rates of events and the mean times of the states of a modulated process. The weights add
-    up to its mean rate.
+    `rates` and `means` are the rates of events and the mean times of the states of a modulated process. The weights are
+    those of (4) times the rates of the exponentials, and add up to the mean rate of the process.
     """
     n, root = rates.size, np.sqrt(means / sum(means))
     flow = (1 / means)[:, None] * (1 - np.eye(n)) / (n - 1)

@@ -120,7 +120,7 @@ def alternating(values: Sequence[float]) -> Ordered:
 class Gaussian(Ordered):
     """A process whose intervals are those of a law, and depend on one another as a Gaussian sequence does.
 
-    The normal values behind them have the correlation sum of weights[i] * decays[i]**k at lag k.
+    The normal values behind them have the correlation sum of weights[i] * decays[i]**k at lag k, (3).
     """
 
     decays: tuple[float, ...]
@@ -147,7 +147,7 @@ class Gaussian(Ordered):
     def _summands(self, total: Floats, processes: ProcessStreams) -> Floats:
         """Return the summands of the normal values behind intervals, given their `total` for each process.
 
-        There is a row for each process, with one summand for each weight, drawn from the streams of `processes`.
+        There is a row for each process, with one summand for each weight, drawn by (5) from the streams of `processes`.
         """
         uniforms = np.exp(-np.array([processes.start_exponentials(3 + i) for i in range(len(self.weights))]))
         w = np.array(self.weights)[:, None]

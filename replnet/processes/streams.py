@@ -130,7 +130,7 @@ def exponentials(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
 
 
 def word(key: int, gamma: int, n: int) -> int:
-    """Return the n-th 64-bit word of the stream with this key and gamma, as plain integers; n may be negative."""
+    """Return the n-th 64-bit word (1) of the stream with this key and gamma, as plain integers; n may be negative."""
     z = (key + (n + 1) * gamma) & MASK
     z = ((z ^ (z >> 30)) * FACTORS[0]) & MASK
     z = ((z ^ (z >> 27)) * FACTORS[1]) & MASK

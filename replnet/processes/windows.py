@@ -64,7 +64,7 @@ class WindowGap(Numerical):
         return 1 / (self.mean_rate * self.period)
 
     def clock_time(self, u: Floats) -> Floats:
-        """Return the time, in periods, at which the clock on which events are equally far apart shows `u`.
+        """Return the time R(u) of (1), in periods, at which the clock on which events are equally far apart shows `u`.
 
         That clock is slow or fast: a share of its period passes while the window lasts, the rest outside.
         """
