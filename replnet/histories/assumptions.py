@@ -70,10 +70,12 @@ def check_history(events: str, times: Floats, dated: bool, rng: np.random.Genera
 
 
 def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Generator) -> Iterator[Check]:
-    """Yield four checks of two histories: all downloads recorded, ages independent, each sees time averages of both.
+    """Yield four checks of two histories: all downloads recorded, ages independent, and two on time averages.
 
-    `u` and `d` are the ascending instants of updates and of downloads, compared from `start` to `end`. Downloads that
-    are shifted around this span at random, by `rng`, stand for downloads that are independent of the updates.
+    `u` and `d` are the ascending instants of updates and of downloads, compared from `start` to `end`. The age of a
+    history is the time since its last event; the last two check that events of the other see it as it is at any time.
+    Downloads that are shifted around the span at random, by `rng`, stand for downloads that are independent of the
+    updates.
     """
     polls = np.count_nonzero((d >= start) & (d <= end)) - 1
     statistics: tuple[tuple[str, Statistic, str], ...] = (

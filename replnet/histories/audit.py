@@ -97,7 +97,8 @@ def audit(
     """Measure how stale a replica was from the histories of updates and downloads, and compare that with models.
 
     The histories are files or times; they are compared over the time that both cover, or from `since` to `until` if
-    given. `seed` is that of resampling. Raises a ValueError if either history has fewer than 10 events in that time.
+    given. `seed` is that of resampling. Raises a ValueError if they share no time, or if either has fewer than 10
+    events in it.
 
     >>> updates, downloads = [5 * i for i in range(1, 400)], [3 * i + 0.5 for i in range(1, 660)]
     >>> result = rn.audit(updates, downloads)
@@ -162,7 +163,7 @@ def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict
     """Return the measured value of each metric by its name: staleness, staleness_age, lag and missing_updates.
 
     `u` and `d` are the ascending instants of updates and of downloads, replayed from `start` to `end`, with errors from
-    32 batches of that time. `doubt` says why the estimates get no intervals; with an empty one they get some.
+    32 batches of that time. `doubt` says why the estimates get no confidence intervals; it is empty if they get them.
     """
     cuts = np.linspace(start, end, BATCHES + 1).tolist()
     stale, ages, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
@@ -205,8 +206,8 @@ def estimates(stale: Floats, ages: Floats, missing: Floats, lengths: Floats, dou
     """Return the estimates of staleness, staleness_age, lag and missing_updates, by name, from batches of time.
 
     The arrays have an element per batch: the time in which the copy was stale, the integrals over time of its staleness
-    age and of its missing updates, and the length. `doubt` says why there are no intervals; with an empty one there
-    are.
+    age and of its missing updates, and the length. `doubt` says why the estimates get no confidence intervals; it is
+    empty if they get them.
     """
     amounts = {"staleness": (stale, lengths), "staleness_age": (ages, lengths), "lag": (ages, stale),
                "missing_updates": (missing, lengths)}  # fmt: skip
@@ -216,9 +217,10 @@ def estimates(stale: Floats, ages: Floats, missing: Floats, lengths: Floats, dou
 def _over_batches(amount: Floats, whole: Floats, doubt: str) -> Estimate:
     """Return the estimate of sum(amount) / sum(whole), two arrays with an element per batch of time.
 
-    It has no interval if there is a `doubt`, a text that says why, or if neighbouring batches are clearly correlated.
-    Otherwise the error allows for some dependence: with correlation rho of neighbours, the variance of a mean is 1 + 2
-    rho times that of independent batches. Of n residuals, whose sum is 0, rho comes out too small by about 1 / n.
+    It has no confidence interval if there is a `doubt`, a text that says why, or if neighbouring batches are clearly
+    correlated. Otherwise the error allows for some dependence: with correlation rho of neighbours, the variance of a
+    mean is 1 + 2 rho times that of independent batches. Of n residuals, whose sum is 0, rho comes out too small by
+    about 1 / n.
     """
     estimate, n = ratio(amount, whole, doubt=doubt), amount.size
     residual = amount - estimate.value * whole
@@ -229,7 +231,7 @@ def _over_batches(amount: Floats, whole: Floats, doubt: str) -> Estimate:
 
 
 def reason_for_no_interval(inside: list[Floats], tails: list[Tail | None]) -> str:
-    """Return, as text, why intervals from batches of one path cannot be trusted; an empty text if they can.
+    """Return, as text, why batches of one path give no confidence interval; an empty text if they do.
 
     Reasons are few events, and an infinite variance. Both lists have an element for updates and one for downloads:
     their instants in the time that is measured, and the tail of the intervals between them, None if it could not be

@@ -72,8 +72,8 @@ class Sightings:
 class RateEstimate:
     """A rate of changes by one estimator with its 95 % interval, `low` to `high`, and the bias of the estimator.
 
-    The bias is that of estimates from few visits each, as a share of the true rate. It is measured, and predicted by a
-    formula for Poisson changes, NaN where there is no formula.
+    The bias is that of estimates from a given small number of visits each, as a share of the true rate. It is measured,
+    and predicted by a formula for Poisson changes, NaN where there is no formula.
     """
 
     estimator: str
@@ -229,7 +229,7 @@ def _last_modified_rate(sightings: Sightings) -> float:
 
 
 def _bias_reduced_last_modified_rate(sightings: Sightings) -> float:
-    """Return the rate of changes by the times since the last change, with reduced bias.
+    """Return the rate of changes by the times since the last change, with reduced bias; 0 if no visit saw a change.
 
     The visits must be equally far apart. Raise a FieldError if a change was seen, and all these times are zero.
     """

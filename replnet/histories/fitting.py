@@ -99,7 +99,7 @@ class Sample:
 
     @classmethod
     def of(cls, intervals: Floats, step: float = 0.0) -> Sample:
-        """Return the sample of intervals; raise a ValueError if they are few, all alike, or not all above 0 and finite.
+        """Return the sample of intervals; raise a ValueError unless they are 10 or more, above 0, finite, and differ.
 
         They are rounded to multiples of `step`, the step in which the record is written, unless that is tiny or 0.
         """
@@ -308,7 +308,7 @@ def _pareto(sample: Sample) -> Law:
 
 
 def _hyperexponential(sample: Sample, phases: int) -> Law:
-    """Return the likeliest mixture of so many exponentials, the phases; raise NoFitError if fewer would do.
+    """Return the likeliest mixture of exponentials, of which there are `phases`; raise NoFitError if fewer would do.
 
     It is reached by expectation and maximisation in turns (4), from rates that follow quantiles of the intervals.
     """
@@ -392,10 +392,10 @@ def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
 
 
 def _verdict(low: float, high: float, power: float) -> str:
-    """Return, as text, what the tail says about moments: finite or infinite mean and variance.
+    """Return, as text, what the tail says about moments: whether mean and variance are finite.
 
-    `low` and `high` bound the tail index, and `power` compares a power with a lognormal tail: by how many deviations it
-    is likelier.
+    `low` and `high` bound the tail index, and `power` is by how many deviations a power tail is likelier than a
+    lognormal one.
     """
     if low > 2:
         return "finite variance"

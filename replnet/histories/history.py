@@ -161,10 +161,10 @@ def decay(rho: Floats, n: int) -> float:
 
 
 def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
-    """Return the correlation of the ranks of neighbouring intervals, and its chance in independent intervals.
+    """Return the correlation of the ranks of neighbouring intervals, and the chance of so much in independent ones.
 
-    The chance is that of as much at the first 10 lags (portmanteau test, (2)). Intervals count as equal within `step`,
-    the `resolution` of the instants, unless it is 0. Of fewer than 4 intervals, or equal ones, the result is 0 and 1.
+    The chance is that of a portmanteau test over the first 10 lags, (2). Intervals count as equal within `step`, the
+    `resolution` of the instants, unless it is 0. Of fewer than 4 intervals, or equal ones, the result is 0 and 1.
     """
     from scipy.special import chdtrc
 
@@ -207,7 +207,7 @@ def hourly(times: Floats) -> NDArray[np.int64]:
 
 
 def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the events in the busiest hour of the day over their mean, and the chance of so uneven a day by accident.
+    """Return the busiest hour's events over the mean hour's, and the chance of so uneven a day without a rhythm.
 
     `times` are seconds since 1970. The chance is the share of records as uneven, of those in which every day is turned
     by a random number of hours, drawn by `rng`, (4).
@@ -226,8 +226,8 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
 def beat(intervals: Floats) -> dict[str, float] | None:
     """Return the longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
 
-    It is the median interval or a period of the calendar, such as an hour; None if intervals keep no beat. A long
-    period hides short intervals, so at least half of them must exceed half of it.
+    The period is the median interval or one of the calendar, such as an hour; None if there is none. A long period
+    hides short intervals, so at least half of them must exceed half of it.
     """
     median = float(np.median(intervals))
     longest_beat = None

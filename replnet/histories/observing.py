@@ -235,7 +235,7 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
     """Return the case in which the source always has the newest version that any node was seen with by then.
 
     `low` and `high` have a number for each version, of which the source's are from `low`, and those of replicas from
-    `high`. Between two visits a replica has what `choose` takes of its versions at them.
+    `high`. Between two visits a replica has what `choose` makes of the numbers at the first and at the second.
     """
     seen = np.argsort(visits.first_seen, kind="stable")
     times = np.append(-np.inf, visits.first_seen[seen])
@@ -246,7 +246,7 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
     """Return the versions of the replicas over time, by name, as `scale` numbers them.
 
-    From each visit to the next, a replica has what `choose` takes of its versions at these two.
+    From each visit to the next, a replica has what `choose` makes of the numbers at the first and at the second.
     """
     paths = {}
     for name in visits.replicas:
@@ -310,7 +310,7 @@ def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats
 
 
 def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
-    """Return, for each span between neighbouring cuts, the sum of the amounts that begin in it."""
+    """Return, for each span between neighbouring cuts, the sum of the amounts whose `begins` lie in it."""
     place = np.searchsorted(cuts, begins, side="right") - 1
     return np.asarray(np.bincount(place, amounts, cuts.size - 1), dtype=float)
 

@@ -47,7 +47,7 @@ class Clock:
 @final
 @dataclass(frozen=True)
 class Lock:
-    """Two clocks that are locked: their phases come again after a `span`, and `moved` by less than that."""
+    """Two clocks that are locked: phases come again after a time `span`, of which the record shows only `moved`."""
 
     span: float
     moved: float

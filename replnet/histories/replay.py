@@ -31,10 +31,11 @@ LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are comp
 
 
 def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
-    """Return how long a copy was stale in [start, end], the integral of its staleness age, that of missing updates.
+    """Return how long a copy was stale in [start, end], and the integrals of its staleness age and missing updates.
 
     Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
-    come after `start`.
+    come after `start`. The staleness age is the time since the first update that the copy misses, 0 while it misses
+    none.
     """
     first = int(np.searchsorted(downloads, start, side="right")) - 1
     assert first >= 0, "no copy at the start"
@@ -68,7 +69,10 @@ def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Float
 
 
 def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return in how many intervals between successive downloads in [start, end] there was no update."""
+    """Return in how many intervals between successive downloads in [start, end] there was no update.
+
+    Both histories are ascending instants.
+    """
     inside = downloads[(downloads >= start) & (downloads <= end)]
     return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
 
@@ -80,7 +84,7 @@ def _stretches(cuts: Floats, start: float, end: float) -> tuple[Floats, Floats]:
 
 
 def _last(times: Floats, at: Floats) -> Floats:
-    """Return, for each instant in `at`, the last of `times` at or before it; both ascend, and times begin first."""
+    """Return, for each instant in `at`, the last of `times` at or before it; these ascend and begin early enough."""
     return times[np.searchsorted(times, at, side="right") - 1]
 
 
@@ -119,10 +123,10 @@ def _sums_below(points: Floats, x: Floats) -> Floats:
 
 
 def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return shares of [start, end] by the ages of both histories, and the quantiles of the age of downloads.
+    """Return shares of [start, end] by the ages of both histories, and the five quantiles of the age of downloads.
 
     An age is the time since the last event. shares[i, j] is that of the time in which the age of downloads is up to its
-    i-th quantile and that of updates up to its j-th, of 5 quantiles each; the last row and column are for any age.
+    i-th quantile and that of updates up to its j-th, of 5 quantiles each; a sixth row and column are for any age.
     """
     x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
     return age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf)), x
@@ -152,8 +156,8 @@ def conditional_age_shares(updates: Floats, downloads: Floats, start: float, end
 def time_average_gap(updates: Floats, downloads: Floats, start: float, end: float) -> float:
     """Return how far the ages of downloads that updates see are off those at any time between `start` and `end`.
 
-    An age is the time since the last download. It is the largest difference between the shares of ages up to 5
-    quantiles.
+    Both histories are ascending instants, and an age is the time since the last download. What is returned is the
+    largest difference between the shares of ages up to 5 quantiles.
     """
     x = age_quantiles(downloads, start, end)
     inside = updates[(updates > start) & (updates < end)]
