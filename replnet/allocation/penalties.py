@@ -120,10 +120,10 @@ class _Group:
         self._add_points(log_d)
 
     def downloaded_at(self, log_price: float) -> tuple[Array, Array]:
-        """Return a mask of the group's sources that get downloads at the price exp(log_price), and the gain of each of
-        these.
+        """Return a mask of the group's sources that get downloads at the price exp(log_price), and the log gain of
+        each.
 
-        The gain, as a logarithm, is that of one more download before it is weighted by the share of queries.
+        The gain is that of one more download before it is weighted by the share of queries.
         """
         fed = self._log_shares + math.log(self.most) > log_price
         return fed, log_price - self._log_shares[fed]
@@ -138,10 +138,9 @@ class _Group:
         return np.where(log_d > self._floor, log_d, (self._floor + y[0]) / 2)
 
     def refine(self, log_price: float, reach: float) -> float:
-        """Add points around the intervals at the price exp(log_price), and return by how much their logarithms move at
-        most.
+        """Add points around the intervals at the price exp(log_price), and return by how much these move at most.
 
-        The new points lie at these logarithms, and `reach` to both sides.
+        Intervals count as logarithms: the new points lie at these, and `reach` to both sides.
         """
         _, log_m = self.downloaded_at(log_price)
         at = self.intervals(log_m)
@@ -190,7 +189,10 @@ def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget
 
 
 def shares_of_queries(queries: Sequence[float], sources: int) -> Array:
-    """Return the shares of queries as an array; raise a FieldError if they are negative, or not one per source."""
+    """Return the shares of queries as an array; raise a FieldError unless they are 0 or more, one per source.
+
+    `sources` is the number of sources.
+    """
     shares = np.array([finite("queries", share) for share in queries])
     if len(shares) != sources:
         raise FieldError("queries", f"{len(shares)} of them", f"{sources}, one per source")

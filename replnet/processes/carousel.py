@@ -48,7 +48,8 @@ def release(now, slots, total, weight, due_slot, part, pages, first, last):
 
     Turn n is written as the page pages[n], the first slot first[n] and the last slot last[n], where slots count from 0
     at now + 1. Turn i of a page is due at i * total / weight = due_slot + part / weight, and may begin in the slot
-    after turn i - 1 is due. `due_slot` and `part`, a number for each page, move on past the turns that are written.
+    after turn i - 1 is due. `weight`, `due_slot` and `part` have a number for each page, and `total` is the sum of
+    weights; `due_slot` and `part` move on past the turns that are written.
     """
     n = 0
     for k in range(weight.size):
@@ -127,8 +128,7 @@ def assign(n, slots, total, weight, due_slot, part, pages, first, page_of_slot):
 def long_round(rates: npt.ArrayLike) -> Ints:
     """Return one round of a carousel, the page of each slot, with several visits of the rarest page if possible.
 
-    Pages are numbers of `rates`, which count relative to their sum. Raises a FieldError if these are no rates, or all
-    0.
+    Pages are numbers of `rates`, which count relative to their sum. Raises a FieldError if these are no rates or all 0.
     """
     checked_rates = _check_rates(rates)
     slots = int(

@@ -27,7 +27,7 @@ def fetch(points, begin):
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):
-    """Return the n-th word, from 0, of the stream with this key and gamma (streams.py, eq. 1), 64 bits.
+    """Return the n-th 64-bit word, from 0, of the stream with this key and gamma (streams.py, eq. 1).
 
     `n` may be negative.
     """
@@ -170,7 +170,7 @@ def sum_autoregressions(rows, normals, decay, kick, summands, out):
     """Fill row q of `out` with sums of first-order autoregressions of the process rows[q], and step these on.
 
     Each step (sequences.py, eq. 3) of summand i is decay[i] times its value in `summands`, which is kept up to date,
-    plus kick[i] times a normal; `normals` has one for each step and summand.
+    plus kick[i] times a normal; row q of `normals` has one for each summand of a step, step after step.
     """
     n = decay.size
     for q in range(rows.size):

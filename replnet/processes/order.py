@@ -81,7 +81,7 @@ def compiled_generator(kernel: Callable[..., None], streams: Streams, *arguments
 
 
 def _marginal(name: str) -> Any:
-    """Return a property that reads the member `name` of the law of an interval."""
+    """Return a property that reads the member `name` of `marginal`, the law of an interval."""
     return property(lambda self: getattr(self.marginal, name))
 
 
@@ -140,9 +140,9 @@ def shuffled(law: object) -> Law:
 
 
 def independent_law(field: str, law: object) -> Law:
-    """Return the law that `law`, a law or its text, describes; raise a FieldError if its intervals are dependent.
+    """Return the law that `law`, a law or its text, describes, if its intervals are independent.
 
-    So it does if they have no finite mean. `field` is the field or argument that the error names.
+    Raise a FieldError, which names `field`, if they are not, or if they have no finite mean.
     """
     interval_law = law_of(field, law)
     if isinstance(interval_law, Ordered):

@@ -279,7 +279,8 @@ class _Draws(Timetable):
 
     @staticmethod
     def _waits(e: Any, shares: Floats) -> Floats:
-        """Return how many slots without a process come before one with it, from a standard exponential for each share.
+        """Return how many slots without a process come before one with it, from a standard exponential `e` for each
+        share.
 
         It is infinite where the share of slots is 0.
         """

@@ -140,8 +140,8 @@ def word(key: int, gamma: int, n: int) -> int:
 def draw_distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
     """Return k distinct numbers of 0..n-1, every set equally likely (Floyd's method).
 
-    They are drawn from words `wake` * k and following of the stream with this key and gamma. With `mixed` every order
-    is equally likely as well; where k = n, all n come in ascending order.
+    They are drawn from the k words from number `wake` * k on of the stream with this key and gamma. With `mixed` every
+    order is equally likely as well; where k = n, all n come in ascending order.
     """
     if k == n:
         return list(range(n))

@@ -115,7 +115,10 @@ class WindowGap(Numerical):
 
     @cached_property
     def _quantiles(self) -> tuple[Floats, Floats]:
-        """The polygon of the quantile: the probabilities below and at each end of a part, and these ends."""
+        """The polygon of the quantile function: the probabilities below and up to each end of a part, and these ends.
+
+        Both arrays ascend, with two elements for each end.
+        """
         ends = np.unique(np.concatenate(self.parts[1:]))
         cumulative = np.asarray(self.cdf(ends))
         atoms = self._sum(ends, lambda x, low, high: 1.0 * ((x == low) & (low == high)))
