@@ -62,8 +62,8 @@ def spend(
 ) -> tuple[Floats, float]:
     """Return the rates that add up to `budget`, and their t, where `rates_at` gives rates that grow with t.
 
-    The search begins at `start` and goes no further than `farthest` from 0; a budget that no rates up to there spend is
-    shared in proportion to the rates there. Two neighbouring floats t may differ in their rates, by sources that are
+    The search begins at `start` and goes about `farthest` to either side; a budget that no rates in there spend is
+    shared in proportion to the last ones. Two neighbouring floats t may differ in their rates, by sources that are
     about to be given up. Rates between theirs are then as good: what differs is worth the price to the last digit.
     """
 

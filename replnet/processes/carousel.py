@@ -170,7 +170,8 @@ class Carousel:
     def take(self, slots: int) -> Turns:
         """Return the page of each of the next `slots` slots, and move on past them.
 
-        The schedule does not depend on how many are taken at once. Raise a FieldError for too many.
+        The schedule does not depend on how many are taken at once. Raise a FieldError for fewer than 1, or for too
+        many.
         """
         if not 0 < slots <= MOST_PAGES:
             raise FieldError("slots", f"{slots} is out of range", f"a number of slots from 1 to {MOST_PAGES:,}")
