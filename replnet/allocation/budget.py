@@ -62,9 +62,9 @@ def spend(
 ) -> tuple[Floats, float]:
     """Return the rates that add up to `budget`, and their t, where `rates_at` gives rates that grow with t.
 
-    Two neighbouring floats t may differ in their rates, by sources that are about to be given up. Rates between theirs
-    are then as good: what differs is worth the price to the last digit. A budget that no rates up to the farthest t
-    spend is shared in proportion to these rates.
+    The search begins at `start` and goes about `farthest` to either side; a budget that no rates in there spend is
+    shared in proportion to the last ones. Two neighbouring floats t may differ in their rates, by sources that are
+    about to be given up. Rates between theirs are then as good: what differs is worth the price to the last digit.
     """
 
     def over(t: float) -> float:
@@ -81,9 +81,11 @@ def spend(
 
 
 def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget: float) -> Allocation:
-    """Return the rates with the largest summed freshness, by (1), or the least age, by (2), that spend a budget.
+    """Return the download rates that spend a budget best, and their price: with most freshness, or with the least age.
 
-    `worth` is u or v of every source, `changes` their change rates. Right to 1e-12 of the largest freshness.
+    The `goal` is summed over sources, each times its `worth`, as in (1) and (2); `changes` are their change rates, and
+    `order` is that of their downloads. Sources without worth or changes get nothing. Right to 1e-12 of the largest
+    freshness.
     """
     rates = np.zeros(changes.size)
     gaining = np.flatnonzero((worth > 0) & (changes > 0))
@@ -111,7 +113,11 @@ def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget:
 
 
 def at_price(order: Order, goal: Goal, worth: Floats, changes: Floats, price: float) -> Floats:
-    """Return the rates at which one more download is worth `price`, by (1) or (2), of sources that change."""
+    """Return the download rate of every source at which one more download gains as much as the `price`.
+
+    The gain is that of `goal`, freshness (1) or less age (2), times the `worth`; `changes` are the rates of changes,
+    all above 0, and `order` is that of the downloads. For freshness the rate is 0 where no download gains as much.
+    """
     if goal == "age":
         return changes * np.exp(-inverse_gain(order, goal)(np.log(price * changes) + np.log(changes / worth)))
     gain = price * changes / worth
@@ -123,7 +129,11 @@ def at_price(order: Order, goal: Goal, worth: Floats, changes: Floats, price: fl
 
 
 def log_gain(order: Order, goal: Goal, log_r: Floats) -> Floats:
-    """Return the worth of one more download as log(K / (1 - K)) for freshness, log J for age, by the log of r."""
+    """Return the worth of one more download on a log scale, by log r, where r is the changes between two downloads.
+
+    For freshness it is log(K / (1 - K)), for age log J: K is the gain of freshness times the change rate, and J the
+    gain in age times its square, of downloads in this order.
+    """
     r = np.exp(log_r)
     with np.errstate(divide="ignore", under="ignore"):
         if goal == "age":
@@ -135,14 +145,17 @@ def log_gain(order: Order, goal: Goal, log_r: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def inverse_gain(order: Order, goal: Goal) -> Callable[[Floats], Floats]:
-    """Return the inverse of `log_gain`, a function from its values to log r."""
+    """Return a function from values of `log_gain`, for this order and goal, to log r: it inverts `log_gain`.
+
+    It is computed once for each order and goal.
+    """
     gains = log_gain(order, goal, GRID)
     grid, log_gains = GRID[np.isfinite(gains)], gains[np.isfinite(gains)]
     slope = np.gradient(log_gains, grid)
     edges, at_edges = log_gains[::PANEL], grid[::PANEL]
 
     def deviation(y: Floats) -> Floats:
-        """Return log r beyond the straight lines between the edges, as small numbers keep more digits."""
+        """Return log r, less the straight lines between the edges of panels, as small numbers keep more digits."""
         log_r = np.interp(y, log_gains, grid)
         for _ in range(POLISH):
             log_r = log_r - (log_gain(order, goal, log_r) - y) / np.interp(y, log_gains, slope)

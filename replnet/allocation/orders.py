@@ -55,9 +55,10 @@ _FACTORIAL = np.array([float(math.factorial(n)) for n in _N])
 @final
 @dataclass(frozen=True, eq=False)
 class Order:
-    """The law of W, the interval between two synchronisations of an element in units of its mean.
+    """An order of synchronisation, as the law of W, the interval between two of one element in units of its mean.
 
-    `moments` are c_n of (8), n = 0..TERMS; `transform` gives psi and -psi' from SMALL on.
+    `moments` has E[W^n] / n!, n = 0..TERMS, the c_n of (8); `transform` gives psi(r) = E[exp(-r W)] and -psi'(r), for r
+    from SMALL on.
     """
 
     name: str
@@ -68,12 +69,20 @@ class Order:
         return self.name
 
     def freshness(self, rate: Array, frequency: Array) -> Array:
-        """Return the share of the time in which the copy is up to date, (4)."""
+        """Return the share of the time in which a copy is up to date, for Poisson changes at `rate`, (4).
+
+        `frequency` is that of synchronisation; at 0 the share is 0, unless `rate` is 0. Raise a FieldError if one of
+        them is negative or not a number.
+        """
         rate, ratio = _ratio(rate, frequency)
         return np.where(np.isinf(ratio), 0.0, self.freshness_at(np.where(np.isinf(ratio), 1.0, ratio)))[()]
 
     def age(self, rate: Array, frequency: Array) -> Array:
-        """Return the mean time since the first change that the copy misses, 0 while it misses none; (5)."""
+        """Return the mean time since the first change that a copy misses, 0 while it misses none; (5).
+
+        Changes are Poisson at `rate`, and `frequency` is that of synchronisation; at 0 the age is infinite, unless
+        `rate` is 0. Raise a FieldError if one of them is negative or not a number.
+        """
         rate, ratio = _ratio(rate, frequency)
         never = np.isinf(ratio)
         # a / f as (a r) / lambda fails at lambda = 0, so the frequency it is.
@@ -81,24 +90,37 @@ class Order:
         return np.where(never, math.inf, self.age_at(np.where(never, 1.0, ratio)) / per)[()]
 
     def freshness_at(self, ratio: Array) -> Array:
-        """Return the freshness h of (4) at ratios r of change rate to frequency."""
+        """Return the freshness, a share of the time, at ratios of change rate to frequency of synchronisation."""
         return _split(ratio, self.moments[1:], lambda r: (1 - self.transform(r)[0]) / r)
 
     def age_at(self, ratio: Array) -> Array:
-        """Return the age a of (5), in mean intervals, at ratios r of change rate to frequency."""
+        """Return the mean age of a copy, in mean intervals, at ratios of change rate to frequency of synchronisation.
+
+        The age is the time since the first change that the copy misses, 0 while it misses none.
+        """
         series, half = -np.append(0.0, self.moments[3:]), self.moments[2]
         return _split(ratio, series, lambda r: half - (1 - (1 - self.transform(r)[0]) / r) / r)
 
     def freshness_gain(self, ratio: Array) -> Array:
-        """Return the gain of freshness from one more synchronisation, K of (6), at ratios r."""
+        """Return the gain of freshness from one more synchronisation, times the change rate, K of (6).
+
+        The ratios are those of change rate to frequency of synchronisation; the gain rises with them from 0 to 1.
+        """
         return _split(ratio, self._gains, lambda r: 1 - self._rest_by_transform(r))
 
     def freshness_gain_rest(self, ratio: Array) -> Array:
-        """Return 1 - K of (6) at ratios r, with all its digits where K is almost 1."""
+        """Return 1 - `freshness_gain`, with all its digits where that is almost 1.
+
+        The ratios are those of change rate to frequency of synchronisation.
+        """
         return _split(ratio, np.append(1.0, -self._gains[1:]), self._rest_by_transform)
 
     def age_gain(self, ratio: Array) -> Array:
-        """Return the gain in age from one more synchronisation, J of (7), at ratios r."""
+        """Return by how much age falls with one more synchronisation, times the square of the change rate, J of (7).
+
+        The ratios are those of change rate to frequency of synchronisation; the gain rises with them from 0 without
+        bound.
+        """
         half = self.moments[2]
         return _split(
             ratio, np.where(_N >= 3, -self._gains, 0.0), lambda r: half * r**2 - (1 - self._rest_by_transform(r))
@@ -106,17 +128,17 @@ class Order:
 
     @property
     def _gains(self) -> Floats:
-        """The coefficients of the series of K."""
+        """The coefficients of the power series of `freshness_gain` in -r."""
         return np.asarray(np.where(_N >= 2, (_N - 1) * self.moments, 0.0))
 
     def _rest_by_transform(self, r: Floats) -> Floats:
-        """Return 1 - K from the transform, for ratios from SMALL on."""
+        """Return 1 - `freshness_gain` from the transform, for ratios of change rate to frequency from SMALL on."""
         psi, slope = self.transform(r)
         return psi + r * slope
 
 
 def _split(ratio: Array, series: Floats, direct: Callable[[Floats], Floats]) -> Array:
-    """Return the power series in -r at ratios below SMALL, and `direct` at the others."""
+    """Return the power series in -r with the coefficients `series` at ratios r below SMALL, and direct(r) at others."""
     r = np.minimum(np.asarray(ratio, dtype=float), FARTHEST)
     value, small = np.empty_like(r), r < SMALL
     value[small] = polyval(-r[small], series)
@@ -125,7 +147,10 @@ def _split(ratio: Array, series: Floats, direct: Callable[[Floats], Floats]) -> 
 
 
 def _ratio(rate: Array, frequency: Array) -> tuple[Floats, Floats]:
-    """Return the change rate, and its ratio r to the frequency: 0 without changes, infinite at a frequency of 0."""
+    """Return the change rate, and its ratio to the frequency: 0 without changes, infinite at a frequency of 0.
+
+    Both are broadcast to arrays of one shape. Raise a FieldError if one is negative or not a number.
+    """
     rate, frequency = np.broadcast_arrays(np.asarray(rate, dtype=float), np.asarray(frequency, dtype=float))
     if not ((rate >= 0) & (frequency >= 0) & np.isfinite(rate)).all():
         raise FieldError("rate, frequency", "a number below 0, or not a number", "rates and frequencies from 0 on")
@@ -135,7 +160,10 @@ def _ratio(rate: Array, frequency: Array) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def random_order(elements: int | None = None) -> Order:
-    """Return the order (2), a new random one in every round (Sync B.2), of so many elements; None: of very many."""
+    """Return the order of synchronisation that is drawn anew in every round (Sync B.2), of so many elements.
+
+    None stands for very many. Raise a FieldError for fewer than 1.
+    """
     if elements is not None and elements < 1:
         raise FieldError("elements", f"{elements} is not above 0", "a whole number above 0")
     share = 0.0 if elements is None else 1 / elements
@@ -148,7 +176,11 @@ def random_order(elements: int | None = None) -> Order:
         passed_of_next = np.array([((slots - share) ** k).mean() for k in _N]) / _FACTORIAL
 
     def transform(r: Floats) -> tuple[Floats, Floats]:
-        """Return psi = exp(-r / N) (phi(r) / phi(r / N))^2 of (4), and -psi'."""
+        """Return psi = exp(-r / N) (phi(r) / phi(r / N))^2 of N elements, and -psi'.
+
+        psi(r) is E[exp(-r W)], with W the interval between two turns of an element over its mean, at ratios r from
+        SMALL on.
+        """
         psi = np.exp(-share * r) * (-np.expm1(-r) / r / phi(share * r)) ** 2
         return psi, psi * (share - 2 * (_log_slope(r) - share * _log_slope(share * r)))
 
@@ -158,9 +190,9 @@ def random_order(elements: int | None = None) -> Order:
 
 @lru_cache(maxsize=4096)
 def purely_random(share: float = 0.0) -> Order:
-    """Return the order (3), in which every element is drawn afresh (Sync B.3), this one with chance `share`.
+    """Return the order in which every slot's element is drawn afresh (Sync B.3), this one with chance `share`.
 
-    A share of 0 stands for very many elements.
+    A share of 0 stands for very many elements. Raise a FieldError for one outside 0 to 1.
     """
     if not 0 <= share <= 1:
         raise FieldError("share", f"{share!r} is no probability", "a number from 0 to 1")
@@ -171,7 +203,11 @@ def purely_random(share: float = 0.0) -> Order:
         moments[k] += step[1 : k + 1] @ moments[k - 1 :: -1]
 
     def transform(r: Floats) -> tuple[Floats, Floats]:
-        """Return psi = z / D of (4) with z = exp(-r p), D = (1 - (1 - p) z) / p, and -psi'."""
+        """Return psi = z / D with z = exp(-r p), D = (1 - (1 - p) z) / p, where p is the share, and -psi'.
+
+        psi(r) is E[exp(-r W)], with W the interval between two turns of an element over its mean, at ratios r from
+        SMALL on.
+        """
         z = np.exp(-r * share)
         d = r * phi(r * share) + z
         return z / d, z / d / d
@@ -180,13 +216,13 @@ def purely_random(share: float = 0.0) -> Order:
 
 
 def phi(x: Floats) -> Floats:
-    """Return (1 - exp(-x)) / x."""
+    """Return (1 - exp(-x)) / x, which is 1 at x = 0, for x from 0 on."""
     with np.errstate(invalid="ignore"):
         return np.where(x > 0, -np.expm1(-x) / np.where(x > 0, x, 1.0), 1.0)
 
 
 def _log_slope(x: Floats) -> Floats:
-    """Return the derivative of log phi(x), by its series where 1/x would cancel."""
+    """Return the derivative of log((1 - exp(-x)) / x), by its series where 1/x would cancel."""
     y, square = np.maximum(x, SMALL), np.minimum(x, SMALL) ** 2
     series = -1 / 2 + x * (1 / 12 - square * (1 / 720 - square * (1 / 30240 - square / 1209600)))
     return np.where(x < SMALL, series, -np.exp(-y) / np.expm1(-y) - 1 / y)
@@ -201,7 +237,8 @@ ORDERS = {"fixed": FIXED, "random": RANDOM, "purely random": PURELY_RANDOM}
 def intervals_of(order: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the distinct intervals between refreshes of pages that go round and round in this order.
 
-    Three arrays: the page, the slots from one turn of it to the next, and how often that comes in a round.
+    `order` has the number of a page for each slot of a round. Three arrays: the page, the slots from one turn of it to
+    the next, and how often that comes in a round.
     """
     turns = np.argsort(order, kind="stable")
     owner = order[turns]

@@ -53,7 +53,10 @@ UNCHANGED = 2.0**-60
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pages:
-    """Pages, by how much each is worth and how often it changes."""
+    """Pages, with how much each is worth (`utilities`) and how often it changes (`changes`), as arrays.
+
+    It raises a FieldError if these are not numbers from 0 on, are not as many, or if all utilities are 0.
+    """
 
     utilities: Floats
     changes: Floats  # per unit of time, or the probability in a slot
@@ -70,7 +73,7 @@ class Pages:
         return self.utilities.size
 
     def mean(self, fresh: Floats) -> float:
-        """Return the mean of the pages' freshness, weighted by utility."""
+        """Return the mean of the pages' freshness, an array with a share per page, weighted by utility."""
         return float(self.utilities @ fresh) / float(self.utilities.sum())
 
 
@@ -93,15 +96,20 @@ def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Float
 
 
 def optimal_random_rates(pages: Pages, budget: float) -> Allocation:
-    """Return the rates with the largest `random_freshness` for a total rate of `budget` (Algorithm 2, eq. 11).
+    """Return the rates that add up to `budget` with the largest freshness at exponential intervals between refreshes.
 
-    In O(n log n). Exact: (4) up to rounding.
+    Freshness is the mean by utility of p / (p + d), with refresh rates p and change rates d (Crawl, Algorithm 2, eq.
+    11). In O(n log n); exact up to rounding. Raises a FieldError unless the budget is positive.
     """
     return _pour(pages.utilities, pages.changes, None, positive("budget", budget))
 
 
 def optimal_shares(pages: Pages) -> Allocation:
-    """Return the shares, which add up to 1, with the largest mean of (3) by utility (Algorithm 1). Exact."""
+    """Return the shares of slots, which add up to 1, with the largest freshness if each slot's page is drawn.
+
+    `changes` are the probabilities of a change in a slot, for which a FieldError is raised if one is above 1. Freshness
+    is the mean by utility of p / (p + d - p d), with shares p and changes d. Exact (Crawl, Algorithm 1).
+    """
     above = np.flatnonzero(pages.changes > 1)
     if above.size:
         wrong = f"{pages.changes[above[0]]:g} is above 1"
@@ -110,9 +118,10 @@ def optimal_shares(pages: Pages) -> Allocation:
 
 
 def optimal_slot_shares(pages: Pages) -> Allocation:
-    """Return the shares, which add up to 1, with the largest mean of (5) by utility (Remark 4). Exact.
+    """Return the shares of slots, which add up to 1, with the largest worth of copies if each slot's page is drawn.
 
-    The threshold is on u / d still, as both are multiplied by the same factor.
+    A copy of age x is worth exp(-d x) times the utility, with change rate d and the slot as unit of time (Crawl, Remark
+    4). Exact. The threshold, `price`, is on utility over change rate still, as both are multiplied by the same factor.
     """
     d, q = pages.changes, -np.expm1(-pages.changes)
     share = np.divide(q, d, out=np.ones_like(d), where=d > 0)
@@ -120,15 +129,20 @@ def optimal_slot_shares(pages: Pages) -> Allocation:
 
 
 def optimal_fixed_rates(pages: Pages, budget: float) -> Allocation:
-    """Return the rates with the largest `fixed_freshness` for a total rate of `budget`, by (1) of `budget`."""
+    """Return the rates that add up to `budget` with the largest freshness at fixed intervals between refreshes.
+
+    Freshness is the mean by utility of (1 - exp(-r)) / r, r = d / p, with refresh rates p and change rates d. Raises a
+    FieldError unless the budget is positive.
+    """
     return best_rates(FIXED, "freshness", pages.utilities, pages.changes, positive("budget", budget))
 
 
 def _pour(u: Floats, d: Floats, unchanged: Floats | None, budget: float) -> Allocation:
     """Return the rates (4) with the largest weighted freshness at random refreshes, by the level of water in vessels.
 
-    Utilities u and change rates d give floors and areas; areas are divided by `unchanged`, the chances of no change in
-    a slot.
+    Utilities u and change rates d give floors and areas of the vessels, one per page. Areas are divided by `unchanged`,
+    the chances of no change in a slot, unless it is None for refreshes at any time. Rates add up to `budget`, or are
+    all 0 if no page has utility and changes; the price is the threshold on u / d above which a page is refreshed.
     """
     rates = np.zeros(u.size)
     gaining = np.flatnonzero((u > 0) & (d > 0))
@@ -165,7 +179,10 @@ def _level(floor: Floats, area: Floats, amount: float) -> float:
 
 
 def in_proportion(weights: Floats, budget: float) -> Floats:
-    """Return rates in proportion to the weights that add up to the budget; equal rates if all weights are 0."""
+    """Return rates in proportion to the weights that add up to the budget; equal rates if all weights are 0.
+
+    Raise a FieldError unless the budget is positive.
+    """
     total, budget = float(weights.sum()), positive("budget", budget)
     return weights * (budget / total) if total > 0 else np.full(weights.size, budget / weights.size)
 

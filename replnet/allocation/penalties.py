@@ -64,9 +64,11 @@ _LINE = HalfLine(np.ones_like, np.zeros_like, np.append(0.0, geometric_points(2.
 def allocate(
     updates: Sequence[Law], queries: Sequence[float], budget: float, by: Weight | str, kind: Kind = "update"
 ) -> Allocation:
-    """Return the download rates with the least penalty for a budget, eq. 66, sources in the order given.
+    """Return the download rates with the least penalty for a budget (Staleness eq. 66), sources in the order given.
 
-    Optimal up to rounding. `queries` are the shares of queries, by source.
+    `updates` are the laws of their updates, `queries` their shares of queries. The penalty is that of the `source` or
+    of the `update` kind, with the weight `by`, such as "x", at constant intervals between downloads. Optimal up to
+    rounding. Raises a FieldError for arguments that do not fit, or for the source penalty of a weight that decreases.
     """
     w, shares = weight(by), shares_of_queries(queries, len(updates))
     if finite("budget", budget) < 0:
@@ -101,9 +103,11 @@ def allocate(
 
 @final
 class _Group:
-    """Sources with the same updates: their places, shares of queries, and points of the marginal (5).
+    """Sources with the same updates, and points of the function from a download interval d to the gain m(d).
 
-    Between points log d is taken as linear in log m, and points are added where the answer is.
+    The gain is that of one more download in penalty, (5). `places` are the numbers of the sources and `shares` their
+    shares of queries; `marginal` is m, `most` its limit at infinity, and `log_d` has the logarithms of the first
+    intervals. Between points log d is taken as linear in log m, and points are added where the answer is.
     """
 
     def __init__(
@@ -116,28 +120,35 @@ class _Group:
         self._add_points(log_d)
 
     def downloaded_at(self, log_price: float) -> tuple[Array, Array]:
-        """Return a mask of the sources that get downloads at a price, and the logarithm of their marginal m (5)."""
+        """Return a mask of the group's sources that get downloads at the price exp(log_price), and the log gain of
+        each.
+
+        The gain is that of one more download before it is weighted by the share of queries.
+        """
         fed = self._log_shares + math.log(self.most) > log_price
         return fed, log_price - self._log_shares[fed]
 
     def intervals(self, log_m: Array) -> Array:
-        """Return the logarithms of the download intervals d at which the marginal (5) is m, from those of m.
+        """Return the logarithms of the download intervals at which one more download gains exp(log_m), by element.
 
-        Past the ends of the points they go on as steeply as there.
+        Past the ends of the known points they go on as steeply as there.
         """
         x, y, (first, last) = self._log_m, self._log_d, self._slopes
         log_d = np.interp(log_m, x, y) + first * np.minimum(log_m - x[0], 0.0) + last * np.maximum(log_m - x[-1], 0.0)
         return np.where(log_d > self._floor, log_d, (self._floor + y[0]) / 2)
 
     def refine(self, log_price: float, reach: float) -> float:
-        """Add points around the intervals at a price, and return by how much these move."""
+        """Add points around the intervals at the price exp(log_price), and return by how much these move at most.
+
+        Intervals count as logarithms: the new points lie at these, and `reach` to both sides.
+        """
         _, log_m = self.downloaded_at(log_price)
         at = self.intervals(log_m)
         self._add_points((at[:, None] + reach * np.array([-1.0, 0.0, 1.0])).ravel())
         return float(np.abs(self.intervals(log_m) - at).max(initial=0.0))
 
     def _add_points(self, log_d: Array) -> None:
-        """Add points, without those where m has no inverse but rounding."""
+        """Add points at these logarithms of download intervals, except where the gain grows by rounding alone."""
         with np.errstate(divide="ignore"):
             log_m = np.log(np.clip(self._marginal(np.exp(log_d)), 0.0, self.most))
         log_d, log_m = np.append(self._log_d, log_d), np.append(self._log_m, log_m)
@@ -153,7 +164,11 @@ class _Group:
 
 
 def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget: float) -> Iterator[_Group]:
-    """Yield the sources that get queries, those of equal updates together; all in one group for the update penalty."""
+    """Yield the sources that get queries, those of equal updates together; all in one group for the update penalty.
+
+    `shares` are the shares of queries, by source. The first points of a group are around intervals that the budget
+    allows.
+    """
     queried = np.flatnonzero(shares).tolist()
     fair, means = len(queried) / budget, [updates[i].mean for i in queried]
     low, high = SHORTEST * min(fair, *means), LONGEST * max(fair, *means)
@@ -174,7 +189,10 @@ def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget
 
 
 def shares_of_queries(queries: Sequence[float], sources: int) -> Array:
-    """Return the shares of queries as an array; raises FieldError if they do not fit the sources."""
+    """Return the shares of queries as an array; raise a FieldError unless they are 0 or more, one per source.
+
+    `sources` is the number of sources.
+    """
     shares = np.array([finite("queries", share) for share in queries])
     if len(shares) != sources:
         raise FieldError("queries", f"{len(shares)} of them", f"{sources}, one per source")
@@ -184,21 +202,30 @@ def shares_of_queries(queries: Sequence[float], sources: int) -> Array:
 
 
 def _potential(law: Law, w: Weight, kind: Kind, d: Array) -> tuple[Array, Array]:
-    """Return V' and V of (4) at these download intervals."""
+    """Return the penalty over one download interval, V of (4): its derivative at each length `d`, and itself.
+
+    The penalty is that of the source or of the update kind, integrated from the download on.
+    """
     if kind == "update":
         return law.rate * w.integral(d), law.rate * w.second_integral(d)
     return expected_cost(law, w, d), expected_cost(law, w, d, 2)
 
 
 def least_cost(law: Law, w: Weight, kind: Kind, rate: float) -> float:
-    """Return the penalty C of (4) of one source at a download rate, which may be 0."""
+    """Return the mean penalty of one source at a download rate, which may be 0, with constant intervals, C of (4).
+
+    It is infinite if a source that is never downloaded has no finite penalty.
+    """
     if rate > 0:
         return rate * float(_potential(law, w, kind, np.array([1 / rate]))[1][0])
     return w.limit if kind == "source" else law.rate * _over_all_ages(w, w)
 
 
 def _most(law: Law, w: Weight, kind: Kind) -> float:
-    """Return the largest marginal of a source, m(infinity), by (6) or (7)."""
+    """Return the largest gain that one more download of a source can bring, the limit for rare downloads.
+
+    It is m(infinity) of (6) or (7), and may be infinite.
+    """
     if kind == "update":
         return law.rate * _over_all_ages(lambda x: x * w(x), w)
     if math.isinf(w.limit):
@@ -208,7 +235,7 @@ def _most(law: Law, w: Weight, kind: Kind) -> float:
 
 
 def _over_all_ages(f: Callable[[Array], Array], w: Weight) -> float:
-    """Return the integral of f over all ages from 0 to infinity; f is smooth where w is."""
+    """Return the integral of f over all ages from 0 to infinity, infinite if there is none; f is smooth where w is."""
     if not exists(_LINE, f, 1):
         return math.inf
     last = float(_LINE.edges[-1])

@@ -42,10 +42,11 @@ NAMES = {
 def rates_by(
     policy: str, shapes: Sequence[tuple[Law, Ints]], rates: Floats, weights: Floats, budget: float, between: Between
 ) -> Floats:
-    """Return the download rate of every source under a policy.
+    """Return the download rate of every source under a policy, given by its name; they add up to `budget`.
 
-    `shapes` are the laws of updates, each with the sources that have it; `between` is the kind of intervals between
-    downloads of a source.
+    They are all 0 where no source gains from downloads. `shapes` are the laws of updates, each with the numbers of the
+    sources that have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies
+    make no use; `between` is the kind of intervals between downloads of a source.
     """
     pages, poisson = Pages(weights, rates), all(isinstance(shape, Exponential) for shape, _ in shapes)
     match policy, between:
@@ -74,7 +75,11 @@ def rates_by(
 def least_penalty_rates(
     shapes: Sequence[tuple[Law, Ints]], rates: Floats, weights: Floats, budget: float, by: str, kind: Kind
 ) -> Floats:
-    """Return the rates with the least source or update penalty at constant intervals (Staleness eq. 66)."""
+    """Return the rates with the least source or update penalty at constant intervals (Staleness eq. 66).
+
+    `shapes` are the laws of updates, each with the numbers of the sources that have it, at the update `rates` of all,
+    and `by` is the weight of the penalty, such as "x". Rates add up to `budget`; sources without updates get 0.
+    """
     shape_of = {i: shape for shape, sources in shapes for i in sources.tolist()}
     result, moving = np.zeros(rates.size), np.flatnonzero(rates)
     laws = [at_rate(shape_of[i], rate) for i, rate in zip(moving.tolist(), rates[moving].tolist(), strict=True)]
@@ -86,7 +91,12 @@ def least_penalty_rates(
 def optimal(
     rates: Floats, frequency: float, order: Order = FIXED, goal: Goal = "freshness", weights: Floats | None = None
 ) -> Floats:
-    """Return the best frequencies for a goal (Sync Problem 1), `frequency` on average."""
+    """Return the best frequency of synchronisation for each element, to have most freshness or the least age.
+
+    `rates` are those of changes, and `frequency` is the best ones' mean, weighted by `weights`: how many equal elements
+    each stands for, 1 if None. `order` is that in which elements are synchronised. Raises a FieldError if the frequency
+    or the `goal` is not possible. All are 0 if the frequency is 0, or nothing changes.
+    """
     if goal not in ("freshness", "age"):
         raise FieldError("goal", f"{goal!r} is not known", "freshness or age")
     if not 0 <= frequency < math.inf:
@@ -103,6 +113,9 @@ def optimal(
 
 
 def square_root_rates(worth: Floats, budget: float) -> Floats:
-    """Return the download rates of the square-root law, eq. 71, with q mu as the `worth` of sources."""
+    """Return download rates that add up to `budget`, in proportion to the roots of `worth`; all 0 if that is 0.
+
+    They are best for missing updates, with the share of queries times the update rate as worth (Staleness eq. 71).
+    """
     roots = np.sqrt(worth)
     return np.asarray(budget * roots / roots.sum()) if roots.any() else roots

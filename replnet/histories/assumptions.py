@@ -37,7 +37,11 @@ PHASES, POISSON = "no phase-lock", "updates: Poisson"
 @final
 @dataclass(frozen=True)
 class Check:
-    """An assumption, whether it holds (None: cannot be told), what was seen, and the chance of that if it holds."""
+    """The result of checking one assumption about recorded histories.
+
+    It has the `assumption` as text, whether it holds (None: cannot be told), in words what was `seen`, and the chance
+    of seeing so much if it holds, which is NaN where nothing is drawn to compare with.
+    """
 
     assumption: str
     holds: bool | None
@@ -46,7 +50,11 @@ class Check:
 
 
 def check_history(events: str, times: Floats, dated: bool, rng: np.random.Generator) -> Iterator[Check]:
-    """Yield checks of one history: independent intervals, no drift, no rhythm; `what` names its events."""
+    """Yield three checks of one history: intervals independent, no drift, no rhythm of the day.
+
+    `events` is the word for its events in the texts, such as updates, and `times` are their distinct instants in
+    ascending order. The rhythm is checked only if these are `dated`, that is seconds since 1970.
+    """
     gaps, step = np.diff(times), resolution(times)
     rho, chance = rank_correlation(gaps, step)
     yield Check(f"{events}: intervals independent", chance > LEVEL, chance, f"rank correlation {rho:+.2f} at lag 1")
@@ -62,9 +70,12 @@ def check_history(events: str, times: Floats, dated: bool, rng: np.random.Genera
 
 
 def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Generator) -> Iterator[Check]:
-    """Yield checks of two histories, of updates `u` and downloads `d`, from `start` to `end`.
+    """Yield four checks of two histories: all downloads recorded, ages independent, and two on time averages.
 
-    Downloads turned around against the updates stand for independent ones.
+    `u` and `d` are the ascending instants of updates and of downloads, compared from `start` to `end`. The age of a
+    history is the time since its last event; the last two check that events of the other see it as it is at any time.
+    Downloads that are shifted around the span at random, by `rng`, stand for downloads that are independent of the
+    updates.
     """
     polls = np.count_nonzero((d >= start) & (d <= end)) - 1
     statistics: tuple[tuple[str, Statistic, str], ...] = (
@@ -85,7 +96,10 @@ def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Ge
 
 
 def check_phases(updates: Floats, downloads: Floats) -> Check:
-    """Check that the two histories keep time with no common clock, or that their clocks move through all phases."""
+    """Return the check that two histories keep time with no common clock, or that their clocks move through all phases.
+
+    Both arguments are ascending instants. The check fails if their clocks are locked, and has no chance (NaN).
+    """
     clocks = [clock(times) for times in (updates, downloads)]
     words = "; ".join(
         f"{events} {'keep no beat' if kept_clock is None else f'come in multiples of {kept_clock.period:.6g}'}"
@@ -99,7 +113,10 @@ def check_phases(updates: Floats, downloads: Floats) -> Check:
 
 
 def check_poisson(times: Floats, rng: np.random.Generator) -> Check:
-    """Check that updates are Poisson."""
+    """Return the check that updates at these ascending instants are Poisson, so that their intervals are exponential.
+
+    It cannot be told of fewer than 10 intervals, and fails if all are alike. `rng` draws samples to compare with.
+    """
     gaps, step = np.diff(times), resolution(times)
     if gaps.size < FEWEST_TO_FIT or not np.any(cell_numbers(gaps, step)):
         return Check(POISSON, False if gaps.size >= FEWEST_TO_FIT else None, math.nan, "no spread to test")

@@ -55,7 +55,7 @@ CHANCE_QUANTILES = (0.025, 0.975)
 @final
 @dataclass(frozen=True)
 class Audit:
-    """Everything about one replica over one window."""
+    """The result of an audit of one replica: how stale it was, what models predict, and which assumptions hold."""
 
     start: float
     end: float
@@ -72,15 +72,18 @@ class Audit:
 
     @property
     def dated(self) -> bool:
-        """Whether times are seconds."""
+        """Whether the times are seconds since 1970."""
         return are_dates(np.array([self.start, self.end]))
 
     def check(self, assumption: str) -> Check:
-        """Return the check of an assumption."""
+        """Return the check whose assumption has this text; raise StopIteration if there is none."""
         return next(check for check in self.checks if check.assumption == assumption)
 
     def comparisons(self, model: str) -> list[ModelComparison]:
-        """Return, by metric, what a model predicts beside what was measured."""
+        """Return a comparison for each metric of what a model, given by its name, predicts with what was measured.
+
+        Metrics without a predicted or a measured value are left out.
+        """
         return compare_with_model(self.measured, self.predicted, self.by_chance, model)
 
 
@@ -94,7 +97,8 @@ def audit(
     """Measure how stale a replica was from the histories of updates and downloads, and compare that with models.
 
     The histories are files or times; they are compared over the time that both cover, or from `since` to `until` if
-    given. `seed` is that of resampling.
+    given. `seed` is that of resampling. Raises a ValueError if they share no time, or if either has fewer than 10
+    events in it.
 
     >>> updates, downloads = [5 * i for i in range(1, 400)], [3 * i + 0.5 for i in range(1, 660)]
     >>> result = rn.audit(updates, downloads)
@@ -140,7 +144,10 @@ def audit(
 
 
 def window(updates: History, downloads: History, since: float | None, until: float | None) -> tuple[float, float]:
-    """Return the time from the first instant that both histories cover to the last, or from `since` to `until`."""
+    """Return the begin and the end of the time that both histories cover; `since` and `until`, if given, replace them.
+
+    Raise a ValueError if `since` is before that time, or if the end is not after the begin.
+    """
     first, last = max(updates.start, downloads.start), min(updates.end, downloads.end)
     start = first if since is None else since
     if start < first:
@@ -153,7 +160,11 @@ def window(updates: History, downloads: History, since: float | None, until: flo
 
 
 def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict[str, Estimate]:
-    """Return the measured value of each metric; `doubt` says why there are no intervals, or nothing."""
+    """Return the measured value of each metric by its name: staleness, staleness_age, lag and missing_updates.
+
+    `u` and `d` are the ascending instants of updates and of downloads, replayed from `start` to `end`, with errors from
+    32 batches of that time. `doubt` says why the estimates get no confidence intervals; it is empty if they get them.
+    """
     cuts = np.linspace(start, end, BATCHES + 1).tolist()
     stale, ages, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
     return estimates(stale, ages, missing, np.diff(cuts), doubt)
@@ -162,7 +173,11 @@ def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict
 def ranges_if_independent(
     u: Floats, d: Floats, start: float, end: float, rng: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
-    """Return the range of each metric in which 95 % of histories lie whose downloads are turned against the updates."""
+    """Return, by metric, the range (low, high) of 95 % of its values if downloads are independent of the updates.
+
+    `u` and `d` are the ascending instants of updates and of downloads. The values are those of replays from `start` to
+    `end`, for which the downloads are shifted around this span at random, by `rng`.
+    """
     _, sums = statistics_of_turns(lambda *histories: np.array(replay(*histories)), u, d, start, end, rng)
     stale, ages, missing = sums.T
     lags = np.divide(ages, stale, out=np.zeros_like(ages), where=stale > 0)
@@ -175,7 +190,11 @@ def compare_with_model(
     measured: dict[str, Estimate], predicted: dict[str, dict[str, float]], by_chance: dict[str, tuple[float, float]],
     model: str,
 ) -> list[ModelComparison]:  # fmt: skip
-    """Return, by metric, what a model predicts beside what was measured; no lag if nothing was stale."""
+    """Return a comparison for each metric of what a model, given by its name, predicts with what was measured.
+
+    `measured` and `by_chance`, the range where chance alone may put the value, are by metric; `predicted` by metric,
+    then by model. Metrics without a value (NaN) are left out, such as the lag if nothing was stale.
+    """
     return [
         ModelComparison(name, estimate.value, predicted[name][model], *by_chance[name])
         for name, estimate in measured.items()
@@ -184,17 +203,24 @@ def compare_with_model(
 
 
 def estimates(stale: Floats, ages: Floats, missing: Floats, lengths: Floats, doubt: str) -> dict[str, Estimate]:
-    """Return the estimate of each metric, from its sums over batches of these lengths."""
+    """Return the estimates of staleness, staleness_age, lag and missing_updates, by name, from batches of time.
+
+    The arrays have an element per batch: the time in which the copy was stale, the integrals over time of its staleness
+    age and of its missing updates, and the length. `doubt` says why the estimates get no confidence intervals; it is
+    empty if they get them.
+    """
     amounts = {"staleness": (stale, lengths), "staleness_age": (ages, lengths), "lag": (ages, stale),
                "missing_updates": (missing, lengths)}  # fmt: skip
     return {metric: _over_batches(amount, whole, doubt) for metric, (amount, whole) in amounts.items()}
 
 
 def _over_batches(amount: Floats, whole: Floats, doubt: str) -> Estimate:
-    """Return the ratio of two sums, with an error that allows for some dependence between neighbouring batches.
+    """Return the estimate of sum(amount) / sum(whole), two arrays with an element per batch of time.
 
-    With their correlation rho, the variance of a mean is 1 + 2 rho times that of independent ones. Of n residuals,
-    whose sum is none, rho comes out too small by about 1 / n.
+    It has no confidence interval if there is a `doubt`, a text that says why, or if neighbouring batches are clearly
+    correlated. Otherwise the error allows for some dependence: with correlation rho of neighbours, the variance of a
+    mean is 1 + 2 rho times that of independent batches. Of n residuals, whose sum is 0, rho comes out too small by
+    about 1 / n.
     """
     estimate, n = ratio(amount, whole, doubt=doubt), amount.size
     residual = amount - estimate.value * whole
@@ -205,7 +231,12 @@ def _over_batches(amount: Floats, whole: Floats, doubt: str) -> Estimate:
 
 
 def reason_for_no_interval(inside: list[Floats], tails: list[Tail | None]) -> str:
-    """Return why an interval over batches of one path cannot be trusted, or nothing."""
+    """Return, as text, why batches of one path give no confidence interval; an empty text if they do.
+
+    Reasons are few events, and an infinite variance. Both lists have an element for updates and one for downloads:
+    their instants in the time that is measured, and the tail of the intervals between them, None if it could not be
+    fitted.
+    """
     for events, times, tail in zip(BOTH, inside, tails, strict=True):
         if times.size < EVENTS_PER_BATCH * BATCHES:
             return f"no interval: {times.size} {events} are too few for {BATCHES} batches"
@@ -215,7 +246,11 @@ def reason_for_no_interval(inside: list[Floats], tails: list[Tail | None]) -> st
 
 
 def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dict[str, float]]:
-    """Return, by metric and model, the predictions of (1), (3) and the Poisson formula."""
+    """Return the predictions of renewal laws, unseen polls and the Poisson formula, by metric and then by model.
+
+    `u` and `d` are the ascending instants of updates and of downloads; laws are those of the intervals between `start`
+    and `end`. The lag of a model that predicts no staleness is NaN.
+    """
     update_law, download_law = (Empirical(np.diff(times[(times >= start) & (times <= end)])) for times in (u, d))
     models = {
         RENEWAL: _predictions_by_laws(update_law, download_law),
@@ -228,7 +263,10 @@ def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dic
 
 
 def _predictions_by_laws(updates: Law, downloads: Law) -> dict[str, float]:
-    """Return the predictions of (1) for these laws, by metric."""
+    """Return the predictions for a copy whose updates and downloads are independent, with intervals of these laws, (1).
+
+    They are by metric: staleness, staleness_age and missing_updates.
+    """
     copy = direct(downloads)
     return {
         "staleness": staleness(copy, updates).value,
@@ -238,7 +276,12 @@ def _predictions_by_laws(updates: Law, downloads: Law) -> dict[str, float]:
 
 
 def predictions_by_waits(updates: Law, waited: Floats) -> dict[str, float]:
-    """Return the predictions of (3), by metric, from how long updates `waited` for the download that brought them."""
+    """Return the predictions from the law of the intervals between updates, and from how long each update waited, (3).
+
+    `waited` has the time from each update to the download that brought it. The predictions are by metric: staleness,
+    staleness_age and missing_updates. They hold if polls are independent of the updates, even if polls that found
+    nothing were not recorded.
+    """
     age = updates.age
     return {
         "staleness": float(np.mean(age.cdf(waited))),
@@ -251,7 +294,7 @@ def predictions_by_waits(updates: Law, waited: Floats) -> dict[str, float]:
 
 
 def _notes(updates: History, downloads: History, start: float, end: float) -> Iterator[str]:
-    """Yield notes about events that do not count, or count as one."""
+    """Yield notes, as texts, on events that share an instant and count as one, and on updates outside [start, end]."""
     for history, events in zip((updates, downloads), BOTH, strict=True):
         duplicates = history.times.size - np.unique(history.times).size
         if duplicates:
@@ -265,7 +308,11 @@ def _notes(updates: History, downloads: History, start: float, end: float) -> It
 
 
 def _heavy_tail_notes(tails: Iterable[Tail | None]) -> Iterator[str]:
-    """Yield notes about tails that may spoil intervals: 95 % became 60 % in emulation at Pareto 1.4."""
+    """Yield a note, as text, on each history whose intervals may have an infinite variance or mean.
+
+    `tails` has the tail of the intervals between updates, and between downloads; None where none could be fitted. In an
+    emulation with a Pareto tail of index 1.4, estimates' intervals of 95 % covered only 60 %.
+    """
     for events, tail in zip(BOTH, tails, strict=True):
         if tail is not None and "cannot be excluded" in tail.verdict:
             wide = f"index {tail.alpha:.2f}, {tail.low:.2f} .. {tail.high:.2f}"

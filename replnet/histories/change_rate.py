@@ -48,9 +48,9 @@ MOST_VISITS_DRAWN = 10_000_000  # from a law
 @final
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """For each visit: the time since the one before, whether it saw a change, and the time since the last change.
+    """For each visit but the first: the time since the one before, whether it saw a change, and since when.
 
-    The last is at most that since the visit before.
+    `since` is the time since the last change, or since the visit before if there was no change after that.
     """
 
     lengths: Floats
@@ -58,21 +58,22 @@ class Sightings:
     since: Floats
 
     def __getitem__(self, part: slice) -> Sightings:
-        """Return the sightings of some of the visits."""
+        """Return the sightings of the visits whose numbers lie in this slice."""
         return Sightings(self.lengths[part], self.changed[part], self.since[part])
 
     @property
     def has_equal_lengths(self) -> bool:
-        """Whether visits are equally far apart."""
+        """Whether visits are equally far apart: their distances have a deviation of at most 1 % of the mean."""
         return bool(self.lengths.std() <= EQUAL_SPREAD * self.lengths.mean())
 
 
 @final
 @dataclass(frozen=True)
 class RateEstimate:
-    """A rate by one estimator with its 95 % interval, and the bias of estimates from windows, as a share of the rate.
+    """A rate of changes by one estimator with its 95 % interval, `low` to `high`, and the bias of the estimator.
 
-    The bias is measured, and predicted for Poisson changes, NaN where there is no formula.
+    The bias is that of estimates from a given small number of visits each, as a share of the true rate. It is measured,
+    and predicted by a formula for Poisson changes, NaN where there is no formula.
     """
 
     estimator: str
@@ -86,7 +87,7 @@ class RateEstimate:
 @final
 @dataclass(frozen=True, eq=False)
 class ChangeRate:
-    """How often one element changed, and what estimators make of the visits that saw it."""
+    """The rate at which one element changed, by its record, and as estimators have it from visits that saw it."""
 
     history: History
     rate: float  # of the record, from the first visit to the last
@@ -102,7 +103,8 @@ def change_rate(updates: HistorySource, visits: HistorySource | Law, window: int
     """Estimate how often an element changes from visits that see its recorded changes, and measure the bias.
 
     `updates` is a file or times of the changes; `visits` a file, times, or a law of the times between visits, which are
-    then drawn by the `seed`. The biases are those of estimates from `window` visits each.
+    then drawn by the `seed`. The biases are those of estimates from `window` visits each. Raises a FieldError if
+    `window` is out of range, or if fewer than 2 visits lie between the first change and the last.
 
     >>> import numpy as np
     >>> result = rn.change_rate(np.random.default_rng(1).exponential(2.0, 1000).cumsum(), "constant(period=1)")
@@ -144,7 +146,11 @@ def change_rate(updates: HistorySource, visits: HistorySource | Law, window: int
 
 
 def _visit_instants(visits: HistorySource | Law, history: History, seed: int) -> Floats:
-    """Return the instants of the visits in ascending order, drawn from their law if they are given by one."""
+    """Return the distinct instants of `visits`, a file, times, or a law, in ascending order.
+
+    By a law they are drawn with this seed over the time of `history`, for which a FieldError is raised if they would be
+    more than 10 million, or if the intervals depend on one another.
+    """
     is_law_text = isinstance(visits, str) and "(" in visits and not Path(visits).is_file()
     law_or_times = law(visits) if is_law_text or hasattr(visits, "ppf") else visits  # SciPy's distributions are laws
     if not isinstance(law_or_times, Law):
@@ -169,7 +175,10 @@ def _visit_instants(visits: HistorySource | Law, history: History, seed: int) ->
 
 
 def sightings_of(changes: Floats, visits: Floats) -> Sightings:
-    """Return what visits see of changes, both in ascending order; a visit sees a change in its own instant."""
+    """Return what visits see of changes, both ascending instants; a visit sees a change in its own instant.
+
+    The first visit only begins the first interval: n visits give n - 1 sightings.
+    """
     lengths, before = np.diff(visits), np.searchsorted(changes, visits, side="right")
     changed = np.diff(before) > 0
     last = np.append(-np.inf, changes)[before[1:]]
@@ -180,18 +189,24 @@ def sightings_of(changes: Floats, visits: Floats) -> Sightings:
 
 
 def _rate_of_seen_changes(sightings: Sightings) -> float:
-    """Return the changes seen per unit of time."""
+    """Return the number of visits that saw one change or more, per unit of time."""
     return float(sightings.changed.sum() / sightings.lengths.sum())
 
 
 def _bias_reduced_rate(sightings: Sightings) -> float:
-    """Return the rate from the share of visits that saw no change, with its bias reduced."""
+    """Return the rate of changes by the share of visits that saw none, with reduced bias.
+
+    The visits must be equally far apart.
+    """
     n, unchanged = sightings.changed.size, int((~sightings.changed).sum())
     return math.log((n + 0.5) / (unchanged + 0.5)) / float(sightings.lengths.mean())
 
 
 def _likeliest_rate(sightings: Sightings) -> float:
-    """Return the rate at which the likelihood (1) is largest."""
+    """Return the Poisson rate of changes under which it is likeliest that just these visits saw a change, (1).
+
+    It is 0 if none did, and infinite if all did.
+    """
     if sightings.changed.all():
         return math.inf
     if not sightings.changed.any():
@@ -206,12 +221,18 @@ def _likeliest_rate(sightings: Sightings) -> float:
 
 
 def _last_modified_rate(sightings: Sightings) -> float:
-    """Return the rate at which the likelihood (2) is largest."""
+    """Return the Poisson rate under which the times since the last change, as the visits saw them, are likeliest, (2).
+
+    Raise a FieldError if all these times are zero.
+    """
     return float(sightings.changed.sum()) / _exposure(sightings)
 
 
 def _bias_reduced_last_modified_rate(sightings: Sightings) -> float:
-    """Return the rate from the times since the last change, with its bias reduced."""
+    """Return the rate of changes by the times since the last change, with reduced bias; 0 if no visit saw a change.
+
+    The visits must be equally far apart. Raise a FieldError if a change was seen, and all these times are zero.
+    """
     n, x = sightings.changed.size, int(sightings.changed.sum())
     if x == 0:
         return 0.0
@@ -219,7 +240,10 @@ def _bias_reduced_last_modified_rate(sightings: Sightings) -> float:
 
 
 def _exposure(sightings: Sightings) -> float:
-    """Return the sum of the times since the last change; raise an error if it is zero."""
+    """Return the sum, over visits, of the time since the last change, or since the visit before if there was none.
+
+    Raise a FieldError if it is zero.
+    """
     if not (total := float(sightings.since.sum())) > 0:
         raise FieldError("visits", "each came in the instant of a change", "visits that do not wait for changes")
     return total
@@ -236,7 +260,11 @@ FOR_EQUAL_LENGTHS = ("bias-reduced", "last modified, bias-reduced")
 
 
 def _estimates(sightings: Sightings, rate: float, window: int) -> list[RateEstimate]:
-    """Return the rate by every estimator that suits the visits, with its interval and its bias."""
+    """Return an estimate of the rate of changes, with interval and bias, by each estimator that suits the visits.
+
+    `rate` is the true rate, and `window` the number of visits that an estimate rests on where its bias is measured.
+    Estimators for visits that are equally far apart are left out if these are not.
+    """
     distance = float(sightings.lengths.mean())
     even = Sightings(np.full(sightings.lengths.size, distance), sightings.changed, sightings.since)
     by_sight, by_share = (
@@ -258,18 +286,25 @@ def _estimates(sightings: Sightings, rate: float, window: int) -> list[RateEstim
 
 
 def _log_likelihood_of_sightings(sightings: Sightings, z: float) -> float:
-    """Return (1), the logarithm of the likelihood of the changes seen, at rate z."""
+    """Return (1), the log of the chance that just these visits saw a change, if changes are Poisson with rate z > 0."""
     changed, unchanged_time = sightings.lengths[sightings.changed], float(sightings.lengths[~sightings.changed].sum())
     return float(np.log(-np.expm1(-z * changed)).sum()) - z * unchanged_time
 
 
 def _log_likelihood_of_dates(sightings: Sightings, z: float) -> float:
-    """Return (2), the logarithm of the likelihood of the last changes, at rate z."""
+    """Return (2), the log-likelihood, by changes that are Poisson with rate z > 0, of the times since the last change.
+
+    Of visits that saw no change, it is the chance of none.
+    """
     return float(sightings.changed.sum()) * math.log(z) - z * float(sightings.since.sum())
 
 
 def _interval(log_likelihood: Callable[[float], float], best: float, distance: float) -> tuple[float, float]:
-    """Return the range of rates about the `best` whose likelihood is not far below the largest."""
+    """Return the 95 % interval of a rate: the least and the largest one whose likelihood is not far below the largest.
+
+    `log_likelihood` takes a rate; `best` is the rate where it is largest. If that is 0 or infinite so is this end, and
+    the search for the other begins at one change per `distance`, the mean time between visits.
+    """
     none, every = best == 0, math.isinf(best)
     start = math.log(1 / distance if none or every else best)
     least = (0.0 if none or every else log_likelihood(best)) - LIKELIHOOD_DROP
@@ -289,7 +324,11 @@ def _interval(log_likelihood: Callable[[float], float], best: float, distance: f
 
 
 def _bias(sightings: Sightings, estimator: Callable[[Sightings], float], rate: float, window: int) -> Estimate:
-    """Return the bias of estimates from window after window, taken as independent, as a share of the rate."""
+    """Return the mean error of an estimator over successive runs of `window` visits, as a share of the true `rate`.
+
+    Runs are taken as independent. It is infinite, with a doubt that says why, if an estimate of a run is infinite; NaN
+    if there is no run, or no change.
+    """
     ends = range(window, sightings.lengths.size + 1, window)
     values = np.array([estimator(sightings[end - window : end]) for end in ends])
     if not np.isfinite(values).all():
@@ -300,6 +339,9 @@ def _bias(sightings: Sightings, estimator: Callable[[Sightings], float], rate: f
 
 
 def _poisson_biases(changes_per_visit: float, window: int) -> dict[str, float]:
-    """Return the bias of each estimator by formula, if changes are Poisson."""
+    """Return the biases that formulas give for Poisson changes, as shares of the rate, by the name of the estimator.
+
+    `changes_per_visit` is the mean number of changes between two visits, and `window` how many visits an estimate has.
+    """
     values = rate_estimators(changes_per_visit, window)
     return {name: float(value) for name, metric, value in values if metric == "bias"}  # type: ignore[arg-type]

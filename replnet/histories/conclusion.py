@@ -27,7 +27,7 @@ SHARE = "staleness"
 @final
 @dataclass(frozen=True)
 class ModelComparison:
-    """A value that a model predicts beside the one that was measured, and the range of what may be by chance."""
+    """A metric's value by a model and as measured, with the range, `low` to `high`, where chance may put the latter."""
 
     metric: str
     measured: float
@@ -37,24 +37,28 @@ class ModelComparison:
 
     @property
     def off(self) -> float:
-        """The prediction over the measured value, minus one."""
+        """The prediction over the measured value, minus one; 0 if both are 0, infinite if only the measured one is."""
         if self.measured == self.predicted:
             return 0.0
         return self.predicted / self.measured - 1 if self.measured else math.inf
 
     @property
     def near(self) -> bool:
-        """Whether the model is as good as the measured value."""
+        """Whether the prediction is within 5 % of the measured value."""
         return abs(self.off) <= NEAR
 
     @property
     def by_chance(self) -> bool:
-        """Whether chance alone may have made what was measured, if ages are independent."""
+        """Whether the measured value lies in the range where chance alone may put it, if ages are independent."""
         return self.low <= self.measured <= self.high
 
 
 def conclude(models: Mapping[str, list[ModelComparison]], failed: set[str]) -> str:
-    """Return which models are justified and by how much the others are off, given the assumptions that `failed`."""
+    """Return, as text, which models are justified and by how much the others are off.
+
+    `models` has a comparison per metric of each model, by the model's name; `failed` has the names of failed
+    assumptions.
+    """
     words = (
         _words_for_locked_clocks(models[RENEWAL]) if PHASES in failed else "; ".join(_words_for_models(models, failed))
     )
@@ -65,7 +69,7 @@ def conclude(models: Mapping[str, list[ModelComparison]], failed: set[str]) -> s
 
 
 def _words_for_locked_clocks(renewal: list[ModelComparison]) -> str:
-    """Return the words about clocks that are locked."""
+    """Return the text for clocks that are locked, from comparisons of the renewal laws, one of them of staleness."""
     share = next(comparison for comparison in renewal if comparison.metric == SHARE)
     return (
         "clocks are locked, so what was measured is what one phase gives, and formulas are means over all: no formula "
@@ -75,7 +79,11 @@ def _words_for_locked_clocks(renewal: list[ModelComparison]) -> str:
 
 
 def _words_for_models(models: Mapping[str, list[ModelComparison]], failed: set[str]) -> Iterator[str]:
-    """Yield words about the renewal laws, about unseen polls where these matter, and about Poisson."""
+    """Yield texts on the renewal laws, on unseen polls where these are missing and matter, and on the Poisson formula.
+
+    `models` has a comparison per metric of each model, by the model's name; `failed` has the names of failed
+    assumptions.
+    """
     off = [comparison for comparison in models[RENEWAL] if not comparison.near]
     yield f"{_reason(off, failed)}: {_justification('the renewal laws are', models[RENEWAL])}"
     if off and RECORDED in failed:
@@ -84,7 +92,10 @@ def _words_for_models(models: Mapping[str, list[ModelComparison]], failed: set[s
 
 
 def _reason(off: list[ModelComparison], failed: set[str]) -> str:
-    """Return why the renewal laws are off where they are, or which assumption fails though they are not."""
+    """Return, as text, why the renewal laws are off, or, if they are not, whether an assumption fails all the same.
+
+    `off` has the comparisons of metrics in which they are off, and `failed` the names of failed assumptions.
+    """
     missing, dependent = RECORDED in failed, bool(failed & {AGES, UPDATES_ASTA, DOWNLOADS_ASTA})
     words = "polls that found nothing are missing" if missing else "ages depend on one another"
     if not off:
@@ -95,7 +106,10 @@ def _reason(off: list[ModelComparison], failed: set[str]) -> str:
 
 
 def _justification(subject: str, model: list[ModelComparison]) -> str:
-    """Return for which metrics a model, the `subject`, is justified, and how far off it is."""
+    """Return, as text, for which metrics a model is justified, and how far off it is.
+
+    `subject` begins the text, such as "the Poisson formula is"; `model` has a comparison for each metric.
+    """
     near, off = ([comparison for comparison in model if comparison.near == whether] for whether in (True, False))
     if near and off:
         names = " and ".join(comparison.metric for comparison in near)
@@ -104,7 +118,10 @@ def _justification(subject: str, model: list[ModelComparison]) -> str:
 
 
 def _size_range(model: Iterable[ModelComparison]) -> str:
-    """Return the smallest and the largest of the differences, in percent."""
+    """Return the smallest and the largest relative error of predictions, without sign, such as "2.5 to 13 %".
+
+    `model` has one comparison or more; if both sizes are written alike, the text has it once.
+    """
     sizes = sorted(abs(comparison.off) for comparison in model)
     least, most = (f"{100 * size:.{0 if size >= 0.1 else 1}f}" for size in (sizes[0], sizes[-1]))
     return f"{least} %" if least == most else f"{least} to {most} %"

@@ -69,13 +69,13 @@ LIGHT_ALPHA = 1e3  # an alpha that is as good as infinite
 
 
 class NoFitError(ValueError):
-    """The likelihood has no maximum in this family."""
+    """An error that says why no law of a family is the likeliest: the likelihood has no maximum in it."""
 
 
 @final
 @dataclass(frozen=True)
 class Fit:
-    """A law of one family, the likeliest for the intervals."""
+    """The law of one family that is likeliest for some intervals, and how well it fits."""
 
     family: str
     law: Law
@@ -88,7 +88,10 @@ class Fit:
 @final
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Intervals as distinct values in ascending order with their counts, which records in whole seconds repeat."""
+    """Intervals as distinct values in ascending order with their counts, and the `step` in which they are written.
+
+    Intervals are multiples of `step`, which is 0 if they may be any numbers.
+    """
 
     values: Floats
     counts: Floats
@@ -96,8 +99,9 @@ class Sample:
 
     @classmethod
     def of(cls, intervals: Floats, step: float = 0.0) -> Sample:
-        """Return the sample of intervals, multiples of `step` if that is not 0; raise a ValueError if no law can be
-        fitted.
+        """Return the sample of intervals; raise a ValueError unless they are 10 or more, above 0, finite, and differ.
+
+        They are rounded to multiples of `step`, the step in which the record is written, unless that is tiny or 0.
         """
         intervals = np.asarray(intervals, dtype=float)
         if step and step > VISIBLE_STEP * intervals.mean():
@@ -115,7 +119,7 @@ class Sample:
 
     @property
     def coarse(self) -> bool:
-        """Whether the step of the record shows in the distribution."""
+        """Whether the step in which the record is written shows in the distribution, above a thousandth of the mean."""
         return self.step > VISIBLE_STEP * self.mean
 
     @property
@@ -133,7 +137,10 @@ class Sample:
         return float(self.counts @ function_values) / self.n
 
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
-        """Return as many intervals drawn from `law`, written with the same step as this record."""
+        """Return a sample of about as many intervals, drawn from `law` by `rng`, and in the same step as this record.
+
+        Raise a ValueError if no law can be fitted to what was drawn.
+        """
         drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
         if not self.coarse:
             return Sample.of(drawn)
@@ -148,7 +155,10 @@ class Sample:
 
 
 def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
-    """Fit every family to intervals above zero; return the fits, best AIC first, and why other families have none."""
+    """Fit every family to intervals above zero; return the fits, best AIC first, and why other families have none.
+
+    The reasons are texts by family. Raise a ValueError if the intervals are too few, or all the same.
+    """
     sample, fits, left_out = Sample.of(intervals), [], {}
     for family in FAMILIES:
         try:
@@ -159,7 +169,10 @@ def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
 
 
 def fit_family(family: str, sample: Sample) -> Fit:
-    """Return the likeliest law of `family`; raise NoFitError if there is none."""
+    """Return the fit of the likeliest law of `family`, a key of FAMILIES, without a p-value.
+
+    Raise NoFitError if there is none.
+    """
     estimate, parameters = FAMILIES[family]
     law = estimate(sample)
     likelihood = float(sample.counts @ log_density(law, sample.values))
@@ -167,9 +180,9 @@ def fit_family(family: str, sample: Sample) -> Fit:
 
 
 def distance(law: Law, sample: Sample) -> float:
-    """Return the Kolmogorov distance between a law and a sample.
+    """Return the Kolmogorov distance between a law and a sample, the largest between their distribution functions.
 
-    The empirical F jumps, so both sides of every jump count, unless the record itself is in steps.
+    The sample's function jumps, so both sides of every jump count, unless the record itself is in steps.
     """
     upto = np.cumsum(sample.counts) / sample.n
     if sample.coarse:
@@ -179,10 +192,11 @@ def distance(law: Law, sample: Sample) -> float:
 
 
 def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
-    """Return (5), the share of samples of the fitted law that lie as far from their own fit.
+    """Return (5), the share of samples of the fitted law that lie as far from the law that is fitted to them.
 
-    Ends early once 10 do, as the answer is then clearly not small (Besag and Clifford 1991), and is not begun where
-    even half the distance would be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
+    `sample` is what was fitted; others of its size are drawn by `rng`, 99 at most. Ends early once 10 are as far, as
+    the answer is then clearly not small (Besag and Clifford 1991), and is not begun where even half the distance would
+    be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
     """
     # Of the distance, what the steps of the record make is no surprise.
     low, high = np.maximum(sample.values - sample.step, 0.0), sample.values + sample.step
@@ -204,7 +218,7 @@ def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
 
 
 def log_density(law: Law, x: Floats) -> Floats:
-    """Return the logarithm of a law's density at every x, for laws of the families that can be fitted."""
+    """Return the logarithm of a law's density at every x above 0, for laws of the families that can be fitted."""
     from scipy.special import gammaln, logsumexp
 
     if isinstance(law, Exponential):
@@ -238,7 +252,7 @@ def _lognormal(sample: Sample) -> Law:
 
 
 def _gamma(sample: Sample) -> Law:
-    """Return the likeliest gamma law, by (1)."""
+    """Return the likeliest gamma law (1), with the mean of the sample; raise NoFitError if intervals hardly differ."""
     from scipy.optimize import brentq
     from scipy.special import digamma
 
@@ -251,7 +265,7 @@ def _gamma(sample: Sample) -> Law:
 
 
 def _weibull(sample: Sample) -> Law:
-    """Return the likeliest Weibull law, by (2), whose left side grows with k."""
+    """Return the likeliest Weibull law (2), with the shape at which the derivative of the likelihood is zero."""
     from scipy.optimize import brentq
 
     logs = np.log(sample.values / sample.values[-1])
@@ -271,11 +285,14 @@ def _weibull(sample: Sample) -> Law:
 
 
 def _pareto(sample: Sample) -> Law:
-    """Return the likeliest Pareto law, by (3), on a grid and then between its neighbours: L may have two maxima."""
+    """Return the likeliest Pareto law (3); raise NoFitError if the tail is no heavier than exponential.
+
+    The scale is searched on a grid and then between neighbours of the best, as the likelihood may have two maxima.
+    """
     from scipy.optimize import minimize_scalar
 
     def profile(log_scale: float) -> tuple[float, float]:
-        """Return the likeliest alpha and -L at one scale."""
+        """Return the likeliest exponent at a scale, given as a logarithm, and the log-likelihood there with a minus."""
         scale = math.exp(log_scale)
         inner = sample.average(np.log1p(sample.values / scale))
         alpha = 1 / inner
@@ -291,7 +308,10 @@ def _pareto(sample: Sample) -> Law:
 
 
 def _hyperexponential(sample: Sample, phases: int) -> Law:
-    """Return the likeliest mixture of phases, by (4), from rates spread evenly over the logarithms of the intervals."""
+    """Return the likeliest mixture of exponentials, of which there are `phases`; raise NoFitError if fewer would do.
+
+    It is reached by expectation and maximisation in turns (4), from rates that follow quantiles of the intervals.
+    """
     x, share = sample.values / sample.mean, sample.counts / sample.n
     upto = np.cumsum(share)
     starts = np.interp((np.arange(phases) + 0.5) / phases, upto, np.log(x))
@@ -336,7 +356,7 @@ FAMILIES: dict[str, tuple[Callable[[Sample], Law], int]] = {
 @final
 @dataclass(frozen=True)
 class Tail:
-    """Intervals beyond `start` fall as a power `alpha`, if they are a power at all."""
+    """The tail of intervals: beyond `start`, the share that exceeds x falls as x^-`alpha`, if as a power at all."""
 
     alpha: float  # infinite where the tail is no heavier than exponential
     low: float  # of the interval (7) for alpha
@@ -348,9 +368,10 @@ class Tail:
 
 
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
-    """Return the tail of intervals, which are in the order in which they came.
+    """Return the tail of intervals, which are in the order in which they came, fitted beyond their upper decile.
 
-    None where fewer than FEWEST_BEYOND lie beyond the threshold, or pile up at it as those of a clock do.
+    The interval of its index is taken over blocks of intervals drawn anew by `rng`, (7). None where fewer than 20
+    intervals lie beyond the decile, or where they pile up at it as those of a clock do.
     """
     n = intervals.size
     if int(n * TAIL_SHARE) < FEWEST_BEYOND:
@@ -371,7 +392,11 @@ def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
 
 
 def _verdict(low: float, high: float, power: float) -> str:
-    """Return what the interval of alpha, and the comparison with a lognormal tail, say about moments."""
+    """Return, as text, what the tail says about moments: whether mean and variance are finite.
+
+    `low` and `high` bound the tail index, and `power` is by how many deviations a power tail is likelier than a
+    lognormal one.
+    """
     if low > 2:
         return "finite variance"
     if power < -CLEAR_DEVIATIONS:
@@ -386,13 +411,19 @@ def _verdict(low: float, high: float, power: float) -> str:
 
 
 def _excesses(intervals: Floats) -> tuple[float, Floats]:
-    """Return the threshold of the tail, and by how much intervals exceed it."""
+    """Return the threshold where the tail begins, the upper decile, and by how much each interval above it exceeds it.
+
+    The excesses are in the order of the intervals.
+    """
     start = float(np.quantile(intervals, 1 - TAIL_SHARE))
     return start, intervals[intervals > start] - start
 
 
 def _likeliest_tail(excess: Floats) -> tuple[float, float]:
-    """Return alpha and s of (6); infinite alpha stands for an exponential of mean s."""
+    """Return alpha and s for which the tail (1 + y / s)^-alpha is likeliest for these excesses y over a threshold, (6).
+
+    An infinite alpha stands for an exponential tail of mean s.
+    """
     mean = float(excess.mean())
     inner = np.log1p(SCALE_GRID[:, None] * (excess / mean)).mean(axis=1)
     likelihood = np.log(SCALE_GRID / inner) - inner  # per interval, up to a constant
@@ -409,7 +440,11 @@ def _likeliest_tail(excess: Floats) -> tuple[float, float]:
 
 
 def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: float) -> float:
-    """Return Vuong's z of (8), each tail at its likeliest."""
+    """Return by how many deviations a power tail is likelier than a lognormal one, Vuong's z of (8).
+
+    The power tail (1 + y / scale)^-alpha, exponential if alpha is infinite, and the likeliest lognormal one are
+    compared at the excesses y over `start`.
+    """
     power = Exponential(mean=scale) if math.isinf(alpha) else Pareto(alpha, scale=scale)
     gaps = log_density(power, excess) - _lognormal_tail(start, excess)
     deviation = float(gaps.std())
@@ -417,7 +452,7 @@ def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: f
 
 
 def _lognormal_tail(start: float, excess: Floats) -> Floats:
-    """Return the log density, at every excess, of the likeliest lognormal law beyond `start`."""
+    """Return the log density, at every excess over `start`, of the likeliest lognormal law of values above `start`."""
     from scipy.optimize import minimize
     from scipy.special import log_ndtr
 

@@ -49,7 +49,10 @@ BEAT_STRENGTH = 0.8  # length of the mean phase from which intervals count as mu
 @final
 @dataclass(frozen=True, eq=False)
 class History:
-    """Instants of events in ascending order; several may share one."""
+    """A recorded history: the instants of its events in ascending order, of which several may be the same.
+
+    It raises a FieldError, which names `name`, unless the times are finite numbers in order, at 2 or more instants.
+    """
 
     times: Floats
     name: str = "history"
@@ -82,13 +85,13 @@ class History:
 
     @property
     def intervals(self) -> Floats:
-        """The intervals between instants with an event, none of which is zero."""
+        """The intervals between successive instants with an event, none of which is zero, in the order of time."""
         gaps = np.diff(self.times)
         return gaps[gaps > 0]
 
     @property
     def rate(self) -> float:
-        """The number of instants with an event per unit of time."""
+        """The number of intervals above zero per unit of time; events of one instant count as one."""
         return self.intervals.size / (self.end - self.start)
 
     @property
@@ -98,12 +101,15 @@ class History:
 
 
 def are_dates(times: Floats) -> bool:
-    """Whether times can only be seconds since 1970."""
+    """Whether all times, taken as seconds since 1970, lie between 1990 and 2100, so that they must be dates."""
     return date_unit(times) == "s"
 
 
 def resolution(times: Floats) -> float:
-    """Return the largest step of clock or decimals of which all instants are multiples, or the rounding of floats."""
+    """Return the largest step of which all instants are multiples: a power of ten up to 1, a minute or a day.
+
+    If there is none, it is the rounding of floats of their size.
+    """
     rounding = 2 * float(np.spacing(np.abs(times).max()))
     clock = CLOCK if are_dates(times) else ()
     for step in (*clock, *(10.0**-digits for digits in range(16))):
@@ -115,12 +121,15 @@ def resolution(times: Floats) -> float:
 
 
 def cell_numbers(values: Floats, step: float) -> Floats:
-    """Return the number of each value's cell, 3 steps wide, from the median on; without a step, the values."""
+    """Return the number of the bin of each value, counted from the one around the median; bins are 3 steps wide.
+
+    `step` is how exactly values are recorded; if it is 0, return the values themselves.
+    """
     return np.rint((values - np.median(values)) / (STEPS_PER_CELL * step)) if step else values
 
 
 def correlation(values: Floats, most: int) -> Floats:
-    """Return the correlation (1) of values at lags 1 to `most`."""
+    """Return the correlations (1) of `values` with themselves at lags 1 to `most`; zeros if all values are the same."""
     centred = values - values.mean()
     whole = float(centred @ centred)
     if whole == 0:
@@ -137,7 +146,10 @@ def ranks(values: Floats) -> Floats:
 
 
 def decay(rho: Floats, n: int) -> float:
-    """Return the exponent b of rho(h) = c h^-b over the lags before rho first drowns in noise; NaN for fewer than 5."""
+    """Return the exponent b of the correlation rho(h) = c h^-b, fitted to the lags before rho first drowns in noise.
+
+    `rho` has the correlations of `n` values at lags 1, 2, ...; NaN if fewer than 5 lags are above the noise.
+    """
     drowned = np.flatnonzero(rho < 2 / math.sqrt(n))
     lags_above_noise = int(drowned[0]) if drowned.size else rho.size
     if lags_above_noise < 5:
@@ -149,9 +161,10 @@ def decay(rho: Floats, n: int) -> float:
 
 
 def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
-    """Return the correlation of ranks at lag 1, and the chance (2) of as much in independent intervals.
+    """Return the correlation of the ranks of neighbouring intervals, and the chance of so much in independent ones.
 
-    `step` is the `resolution` of the instants.
+    The chance is that of a portmanteau test over the first 10 lags, (2). Intervals count as equal within `step`, the
+    `resolution` of the instants, unless it is 0. Of fewer than 4 intervals, or equal ones, the result is 0 and 1.
     """
     from scipy.special import chdtrc
 
@@ -165,8 +178,11 @@ def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float
 
 
 def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
-    """Return the largest mean interval of a stretch over the smallest, and the chance of such a ratio without drift,
-    (3).
+    """Return the largest mean interval of a part of the record over the smallest, and the chance of that without drift.
+
+    The record is cut into 4 or 10 parts, whose mean ranks are compared with the scatter inside the parts, (3).
+    Intervals count as equal within `step`, the `resolution` of the instants, unless it is 0. Both are NaN for fewer
+    than 24 intervals.
     """
     from scipy.special import fdtrc
 
@@ -186,12 +202,16 @@ def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
 
 
 def hourly(times: Floats) -> NDArray[np.int64]:
-    """Return the number of events in each hour of the day (UTC)."""
+    """Return how many events there are in each of the 24 hours of the day (UTC); times are seconds since 1970."""
     return np.bincount((times % DAY // 3600).astype(np.int64), minlength=24)
 
 
 def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the busiest hour over the average one, and the chance (4) of as uneven a day without a rhythm."""
+    """Return the busiest hour's events over the mean hour's, and the chance of so uneven a day without a rhythm.
+
+    `times` are seconds since 1970. The chance is the share of records as uneven, of those in which every day is turned
+    by a random number of hours, drawn by `rng`, (4).
+    """
     days, row = np.unique((times // DAY).astype(np.int64), return_inverse=True)
     hour = (times % DAY // 3600).astype(np.int64)
     total = hourly(times)
@@ -206,8 +226,8 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
 def beat(intervals: Floats) -> dict[str, float] | None:
     """Return the longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
 
-    It is the median interval or a period of the calendar; None if intervals keep no beat. A long period hides short
-    intervals, so at least half of them must exceed half of it.
+    The period is the median interval or one of the calendar, such as an hour; None if there is none. A long period
+    hides short intervals, so at least half of them must exceed half of it.
     """
     median = float(np.median(intervals))
     longest_beat = None
@@ -222,6 +242,6 @@ def beat(intervals: Floats) -> dict[str, float] | None:
 
 
 def tail(intervals: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct intervals, and the share of intervals beyond each."""
+    """Return the distinct intervals in ascending order, and the share of all intervals that are longer than each."""
     values, counts = np.unique(intervals, return_counts=True)
     return values, 1 - np.cumsum(counts) / intervals.size

@@ -53,7 +53,10 @@ VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versio
 @final
 @dataclass(frozen=True)
 class ObservedRow:
-    """A metric of a group, measured, and the bounds of the true value; `unbounded` says why it has no upper one."""
+    """A metric of one replica or of clients, measured, with bounds of the true value and a prediction.
+
+    `unbounded` is the reason if there is no upper bound.
+    """
 
     group: str
     metric: str
@@ -64,7 +67,7 @@ class ObservedRow:
     unbounded: str = ""
 
     def data(self) -> dict[str, Any]:
-        """Return the row by columns, with None for values that are not finite."""
+        """Return the row as a dict by the names in COLUMNS, with None for values that are not finite."""
         note = "; ".join(filter(None, (self.estimate.doubt, self.unbounded)))
         fields = (
             self.group, self.metric, self.estimate.value, self.estimate.low, self.estimate.high, self.least, self.most,
@@ -79,7 +82,7 @@ class ObservedRow:
 class Observation:
     """The freshness of all replicas, over the time in which all nodes were visited and had versions of the source.
 
-    `visits` are counts, by node.
+    `visits` are counts by node, `changes` is the number of changes of the source, and `found` has the rows.
     """
 
     start: float
@@ -91,17 +94,17 @@ class Observation:
 
     @property
     def dated(self) -> bool:
-        """Whether times are seconds."""
+        """Whether the times are seconds since 1970."""
         return are_dates(np.array([self.start, self.end]))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows by columns."""
+        """The rows as dicts by the names in COLUMNS, one for each metric of a replica or of clients."""
         return [row.data() for row in self.found]
 
     @cached_property
     def table(self) -> Any:
-        """The rows as a DataFrame."""
+        """The rows as a DataFrame with COLUMNS, one for each metric of a replica or of clients."""
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=list(COLUMNS))
@@ -114,7 +117,8 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
     """Measure how fresh replicas were from a record of visits or of changes, a file or a DataFrame.
 
     Visits have the columns time, node and version; changes have time and node. `source` names the node that the others
-    copy; unless given, it is the one called `source`.
+    copy; unless given, it is the one called `source`. Raises a FieldError if the nodes were not seen over the same
+    time, or if the source had fewer than 2 changes in it.
 
     >>> import pandas as pd
     >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 4) // 10) for t in range(600)]
@@ -163,7 +167,10 @@ def _between(instants: Floats, start: float, end: float) -> int:
 
 
 def _start_of_known_versions(visits: Visits) -> float:
-    """Return the time from which no replica has a version older than all that the source was seen with."""
+    """Return the first time by which every replica was seen with a version no older than the first that the source had.
+
+    It is infinite if a replica never was.
+    """
     low, (_, codes) = visits.order.low, visits.nodes[visits.source]
     instants = []
     for name in visits.replicas:
@@ -177,21 +184,21 @@ def _start_of_known_versions(visits: Visits) -> float:
 
 @final
 class Steps(NamedTuple):
-    """A function of time that has each of these values from its instant on."""
+    """A function of time that has each of these values from the instant in `times` on, until the next."""
 
     times: Floats
     values: Floats
 
     def at(self, instants: Floats) -> Floats:
-        """Return the values at these instants."""
+        """Return the values of the function at these instants, none of which may come before the first step."""
         return np.asarray(self.values[np.searchsorted(self.times, instants, side="right") - 1])
 
 
 @final
 class Case(NamedTuple):
-    """Versions that the source and its replicas may have had over time.
+    """Versions that the source and its replicas, by name, may have had over time, as numbers.
 
-    Unless `counted`, any number of updates may lie between two versions.
+    A newer version has a larger number. Unless `counted`, any number of updates may lie between two versions.
     """
 
     source: Steps
@@ -209,7 +216,10 @@ class Cases(NamedTuple):
 
 
 def _cases(visits: Visits) -> Cases:
-    """Return the cases that agree with the visits."""
+    """Return the three cases that agree with the visits: as last seen, and replicas as fresh and as stale as possible.
+
+    All three are the same if there is a visit at every change.
+    """
     order = visits.order
     measured = _case(visits, order.ranks.astype(float), order.ranks.astype(float), _last)
     if visits.complete:
@@ -222,7 +232,11 @@ def _cases(visits: Visits) -> Cases:
 
 
 def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> Case:
-    """Return the case in which the source has what any node was seen with so far, and replicas what `choose` says."""
+    """Return the case in which the source always has the newest version that any node was seen with by then.
+
+    `low` and `high` have a number for each version, of which the source's are from `low`, and those of replicas from
+    `high`. Between two visits a replica has what `choose` makes of the numbers at the first and at the second.
+    """
     seen = np.argsort(visits.first_seen, kind="stable")
     times = np.append(-np.inf, visits.first_seen[seen])
     values = np.maximum.accumulate(np.append(-np.inf, low[seen]))
@@ -230,7 +244,10 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
-    """Return the versions of replicas over time, chosen between those at each visit and at the next."""
+    """Return the versions of the replicas over time, by name, as `scale` numbers them.
+
+    From each visit to the next, a replica has what `choose` makes of the numbers at the first and at the second.
+    """
     paths = {}
     for name in visits.replicas:
         times, codes = visits.nodes[name]
@@ -240,7 +257,7 @@ def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, S
 
 
 def _last(before: Floats, after: Floats) -> Floats:
-    """Return the version at the visit before."""
+    """Return `before`, the versions at visits, whatever `after`, those at the visits that come next."""
     return before
 
 
@@ -249,20 +266,26 @@ _newest, _oldest = np.maximum, np.minimum
 
 @final
 class VisitSums(NamedTuple):
-    """Sums of (1) over the stretches between cuts, not yet divided by their lengths."""
+    """Integrals over each span between two cuts: of being stale, of the staleness age, and of missing updates.
+
+    Each is an array with an element per span, not yet divided by its length.
+    """
 
     stale: Floats
     ages: Floats
     missing: Floats
 
     def means(self, length: float) -> dict[str, float]:
-        """Return the means over this length, by metric."""
+        """Return the sums of the integrals over `length`, by metric: staleness, staleness_age, missing_updates."""
         stale, ages, missing = (float(amount.sum()) / length for amount in self)
         return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
 
 
 def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
-    """Return the sums of one replica between cuts."""
+    """Return the integrals of staleness, staleness age and missing updates of the replica `name` between cuts.
+
+    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them.
+    """
     source, copy = case.source, case.copies[name]
     a, b = _stretches([source.times, copy.times], cuts)
     copy_version, source_version = copy.at(a), source.at(a)
@@ -280,14 +303,14 @@ def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
 
 
 def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the stretches without events, from the first of the cuts to the last."""
+    """Return the begins and the ends of the spans into which all these instants divide the time within the cuts."""
     ends = np.unique(np.concatenate([*instants, cuts]))
     ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
     return ends[:-1], ends[1:]
 
 
 def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
-    """Return the sums of amounts between cuts."""
+    """Return, for each span between neighbouring cuts, the sum of the amounts whose `begins` lie in it."""
     place = np.searchsorted(cuts, begins, side="right") - 1
     return np.asarray(np.bincount(place, amounts, cuts.size - 1), dtype=float)
 
@@ -296,7 +319,10 @@ def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
 
 
 def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
-    """Return every metric of every replica, and of clients who ask several of them."""
+    """Return a row for every metric of every replica, then one for the freshness of clients who ask 2, and 3, of them.
+
+    `changes` are the instants of the source's changes, and `cuts` those between batches of the time that is measured.
+    """
     cases, rows = _cases(visits), list[ObservedRow]()
     for name in visits.replicas:
         rows += _replica_rows(visits, cases, name, changes, cuts)
@@ -305,7 +331,11 @@ def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
 
 
 def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts: Floats) -> list[ObservedRow]:
-    """Return the rows of one replica."""
+    """Return the rows of the replica `name`: freshness, staleness_age, lag and missing_updates.
+
+    `cases` are those that agree with the visits, `changes` the instants of the source's changes, and `cuts` those
+    between batches of the time that is measured.
+    """
     measured, least, most = (_sums(case, name, cuts) for case in cases)
     times, codes = visits.nodes[name]
     ranks, length = visits.order.ranks[codes], float(cuts[-1] - cuts[0])
@@ -348,7 +378,12 @@ def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts
 
 
 def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Floats) -> dict[str, float]:
-    """Return the predictions from how long the updates waited for the replica, by metric."""
+    """Return the predictions from how long the updates waited for a replica, by metric, if polls do not depend on them.
+
+    `changes` are the instants of the source's updates; at `times` the replica was visited, and had versions of these
+    `ranks` in the order of all. Updates that came and arrived between the first cut and the last count; if these have
+    fewer than 3 instants, there is staleness alone, NaN.
+    """
     highest = np.maximum.accumulate(ranks)
     place = np.searchsorted(highest, np.arange(1, changes.size + 1), side="left")
     arrivals = np.append(times, np.inf)[place]
@@ -361,12 +396,16 @@ def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Flo
 
 
 def _client_row(ask: int, cases: Cases, replicas: list[Estimate], cuts: Floats) -> ObservedRow:
-    """Return the freshness of clients who ask so many of the replicas, drawn anew every time."""
+    """Return the row of freshness for clients who ask `ask` of the replicas and take the freshest answer.
+
+    The replicas are drawn anew every time. `replicas` has the freshness of each, from which the value for independent
+    replicas is predicted; `cuts` are the instants between batches of time.
+    """
     choices = math.comb(len(replicas), ask)
     all_stale = np.array([math.comb(stale_count, ask) / choices for stale_count in range(len(replicas) + 1)])
 
     def fresh(case: Case) -> Floats:
-        """Return, between cuts, the time in which such a client would get a fresh answer."""
+        """Return, for each span between cuts, the expected time in which such a client would get a fresh answer."""
         a, b = _stretches([case.source.times, *(copy.times for copy in case.copies.values())], cuts)
         source_version = case.source.at(a)
         stale_count = sum(np.asarray(source_version > copy.at(a), dtype=np.int64) for copy in case.copies.values())
@@ -382,7 +421,7 @@ def _client_row(ask: int, cases: Cases, replicas: list[Estimate], cuts: Floats) 
 
 
 def _symmetric(values: Sequence[float], k: int) -> float:
-    """Return the sum, over all choices of k values, of their products."""
+    """Return the sum, over all choices of k of the values, of the product of the values chosen."""
     sums = [1.0] + [0.0] * k
     for value in values:
         for j in range(k, 0, -1):

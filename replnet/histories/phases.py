@@ -32,7 +32,7 @@ MIDDLE_QUANTILES = np.array(
 @final
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """Instants that are multiples of a period apart, give or take some jitter; `beats` number them."""
+    """Instants that are about multiples of a period apart; `beats` says how many periods each comes after the first."""
 
     times: Floats
     period: float
@@ -40,21 +40,21 @@ class Clock:
 
     @property
     def mean_interval(self) -> float:
-        """The mean interval."""
+        """The mean interval between the instants."""
         return float(self.times[-1] - self.times[0]) / (self.times.size - 1)
 
 
 @final
 @dataclass(frozen=True)
 class Lock:
-    """The g of (1) of two clocks that are locked, and how far their phases moved, which is less."""
+    """Two clocks that are locked: phases come again after a time `span`, of which the record shows only `moved`."""
 
     span: float
     moved: float
 
 
 def clock(times: Floats) -> Clock | None:
-    """Return the clock that these instants keep, if there is one that is coarse enough to matter."""
+    """Return the clock that these ascending instants keep; None if they keep none that is coarse enough to matter."""
     gaps = np.diff(times)
     law, interval_beat = Empirical(gaps), beat(gaps)
     if has_coarse_lattice(law):
@@ -73,7 +73,11 @@ def clock(times: Floats) -> Clock | None:
 
 
 def phase_lock(updates: Clock, downloads: Clock) -> Lock | None:
-    """Return how two clocks are locked while both run; None if they are not."""
+    """Return how two clocks are locked, so that a record shows only part of their phases; None if they are not.
+
+    They are locked if their periods are close to a ratio of whole numbers up to 20, so that phases come again after a
+    span that matters, and moved by less than that while both ran.
+    """
     p, q = updates.period, downloads.period
     for b in range(1, MOST_BEATS + 1):
         a = round(b * p / q)
@@ -87,7 +91,11 @@ def phase_lock(updates: Clock, downloads: Clock) -> Lock | None:
 
 
 def _phase_movement(updates: Clock, downloads: Clock, p: float, q: float) -> float:
-    """Return how far the downloads moved against the updates, if the updates have beat p and the downloads q."""
+    """Return how far the phase of the downloads moved against that of the updates, for beats of exactly `p` and `q`.
+
+    `p` is the beat of the updates and `q` that of the downloads. It is the range of the middle 90 % of differences
+    between phases, enlarged to all of them.
+    """
     update_phases, download_phases = updates.times - p * updates.beats, downloads.times - q * downloads.beats
     low, high = np.quantile(
         update_phases - np.interp(updates.times, downloads.times, download_phases), MIDDLE_QUANTILES

@@ -31,7 +31,12 @@ LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are comp
 
 
 def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
-    """Return (1), (2) and (3) over [start, end], which begins at or after the first download."""
+    """Return how long a copy was stale in [start, end], and the integrals of its staleness age and missing updates.
+
+    Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
+    come after `start`. The staleness age is the time since the first update that the copy misses, 0 while it misses
+    none.
+    """
     first = int(np.searchsorted(downloads, start, side="right")) - 1
     assert first >= 0, "no copy at the start"
     assert end > start
@@ -55,8 +60,8 @@ def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tupl
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:
     """Return the time from each update in [start, end] to the download that brought it, if one did by `end`.
 
-    An update always makes the next poll one that finds a change. So these are what was left of a polling interval
-    when updates came, even where polls that found nothing were not recorded.
+    Both histories are ascending instants. An update always makes the next poll one that finds a change. So these are
+    what was left of a polling interval when updates came, even where polls that found nothing were not recorded.
     """
     inside = updates[(updates >= start) & (updates <= end)]
     caught = np.append(downloads, np.inf)[np.searchsorted(downloads, inside, side="left")]
@@ -64,24 +69,30 @@ def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Float
 
 
 def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return how many intervals between downloads in the window saw no update."""
+    """Return in how many intervals between successive downloads in [start, end] there was no update.
+
+    Both histories are ascending instants.
+    """
     inside = downloads[(downloads >= start) & (downloads <= end)]
     return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
 
 
 def _stretches(cuts: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the stretches into which ascending `cuts` divide the window."""
+    """Return the begins and the ends of the spans into which ascending `cuts` divide the time from `start` to `end`."""
     inside = cuts[(cuts > start) & (cuts < end)]
     return np.append(start, inside), np.append(inside, end)
 
 
 def _last(times: Floats, at: Floats) -> Floats:
-    """Return the last of `times` at or before each instant."""
+    """Return, for each instant in `at`, the last of `times` at or before it; these ascend and begin early enough."""
     return times[np.searchsorted(times, at, side="right") - 1]
 
 
 def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: Floats, y: Floats) -> Floats:
-    """Return the share of [start, end] in which A_D <= x[i] and A_U <= y[j]; both histories begin by `start`."""
+    """Return an array of the shares of [start, end] in which downloads are at most x[i] old and updates at most y[j].
+
+    The age of a history is the time since its last event. Both are ascending instants that begin by `start`.
+    """
     low, high = _stretches(np.union1d(updates, downloads), start, end)
     last_update, last_download = _last(updates, low), _last(downloads, low)
     shares = np.empty((x.size, y.size))
@@ -93,7 +104,10 @@ def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: 
 
 
 def age_quantiles(times: Floats, start: float, end: float) -> Floats:
-    """Return the quantiles at LEVELS of the age of one history over the window, exactly, as its tail is a polygon."""
+    """Return the 10, 30, 50, 70 and 90 % quantiles of the time since the last of `times`, over all of [start, end].
+
+    They are exact, as the distribution of that age is a polygon. `times` ascend, and begin by `start`.
+    """
     low, high = _stretches(times, start, end)
     last = _last(times, low)
     ends = np.sort(np.concatenate([low - last, high - last]))
@@ -103,32 +117,48 @@ def age_quantiles(times: Floats, start: float, end: float) -> Floats:
 
 
 def _sums_below(points: Floats, x: Floats) -> Floats:
-    """Return the sum over points of (x - point)+, at every x."""
+    """Return, for every x, the sum over ascending points of how far x lies above the point, if it does."""
     count = np.searchsorted(points, x, side="right")
     return np.asarray(count * x - np.append(0.0, np.cumsum(points))[count])
 
 
 def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return `age_shares` at the quantiles of both ages and at infinity, and the quantiles of A_D."""
+    """Return shares of [start, end] by the ages of both histories, and the five quantiles of the age of downloads.
+
+    An age is the time since the last event. shares[i, j] is that of the time in which the age of downloads is up to its
+    i-th quantile and that of updates up to its j-th, of 5 quantiles each; a sixth row and column are for any age.
+    """
     x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
     return age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf)), x
 
 
 def age_dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return the largest difference between P(A_D <= x, A_U <= y) and the product of both (Staleness eq. 30)."""
+    """Return how far the ages of two histories are from being independent, at most, from `start` to `end`.
+
+    It is the largest difference between P(A_D <= x, A_U <= y) and P(A_D <= x) P(A_U <= y), where A_D and A_U are the
+    times since the last download and the last update, at 5 quantiles of each (Staleness eq. 30).
+    """
     joint, _ = _joint_ages(updates, downloads, start, end)
     return float(np.abs(joint[:-1, :-1] - joint[:-1, -1:] * joint[-1:, :-1]).max())
 
 
 def conditional_age_shares(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return P(A_D <= x | A_U in a class), by x at LEVELS of A_D and class of A_U, and the x."""
+    """Return P(A_D <= x | A_U in a class), an array by x and class, and the five x.
+
+    A_D and A_U are the times since the last download and the last update, in [start, end]. The x are quantiles of A_D,
+    and the six classes lie between quantiles of A_U.
+    """
     joint, x = _joint_ages(updates, downloads, start, end)
     classes = np.diff(joint, axis=1, prepend=0.0)
     return np.asarray(classes[:-1] / classes[-1]), x
 
 
 def time_average_gap(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return the largest difference, at LEVELS, between ages of downloads as updates see them and as time does."""
+    """Return how far the ages of downloads that updates see are off those at any time between `start` and `end`.
+
+    Both histories are ascending instants, and an age is the time since the last download. What is returned is the
+    largest difference between the shares of ages up to 5 quantiles.
+    """
     x = age_quantiles(downloads, start, end)
     inside = updates[(updates > start) & (updates < end)]
     seen = inside - downloads[np.searchsorted(downloads, inside, side="left") - 1]
@@ -139,7 +169,11 @@ def time_average_gap(updates: Floats, downloads: Floats, start: float, end: floa
 def statistics_of_turns(
     statistic: Statistic, updates: Floats, downloads: Floats, start: float, end: float, rng: np.random.Generator
 ) -> tuple[Any, Floats]:
-    """Return a statistic of the two histories on the circle of (4), and with the downloads turned at random."""
+    """Return a statistic of two histories, and an array of it for downloads that are shifted around at random.
+
+    `statistic` is a function of updates, downloads, start and end. The histories go from `start` to `end`, where they
+    close to a circle: what leaves at the end comes in at the start, (4). The 199 shifts are drawn by `rng`.
+    """
     length = end - start
     around = updates[(updates >= start) & (updates < end)]
     around = np.concatenate([around - length, around])

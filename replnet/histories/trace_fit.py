@@ -44,7 +44,7 @@ TARGETS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 @final
 @dataclass(frozen=True, eq=False)
 class TraceFit:
-    """Everything about one history: its laws, tail, correlation and rhythm, and the price of the Poisson formula."""
+    """The result of fitting one history: laws, tail, correlation, rhythm, and what the Poisson formula costs."""
 
     history: History
     fits: list[Fit]  # the best first; it and the exponential have a p-value
@@ -62,7 +62,8 @@ class TraceFit:
 def fit(history: HistorySource, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
     """Fit laws to the intervals of a history, a file or times, and describe what laws leave out.
 
-    `targets` are stalenesses for which the needed rates of downloads are computed; `seed` is that of resampling.
+    `targets` are stalenesses for which the needed rates of downloads are computed; `seed` is that of resampling. Raises
+    a ValueError if no law can be fitted, or a target is not between 0 and 1.
 
     >>> import numpy as np
     >>> result = rn.fit(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
@@ -94,9 +95,11 @@ def fit(history: HistorySource, targets: Iterable[float] = TARGETS, seed: int = 
 
 
 def staleness_curve(updates: History, rates: Iterable[float] | None = None) -> list[Row]:
-    """Return a row for each rate of constant downloads: staleness by (1), its best and worst phase, by (2) and by (3).
+    """Return a row for each rate of constant downloads: the staleness that the recorded updates give, and two formulas.
 
-    Unless given, rates spread evenly in logarithms about the update rate, as far down as the record is long.
+    The keys are rate; measured, low and high, the mean, least and largest staleness in a replay over all phases of the
+    downloads; empirical and poisson, formulas for updates with the recorded intervals and for Poisson updates. Unless
+    given, rates are spread evenly in logarithms about the update rate, as far down as the record is long.
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     if rates is None:
@@ -113,9 +116,11 @@ def staleness_curve(updates: History, rates: Iterable[float] | None = None) -> l
 
 
 def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[Row]:
-    """Return a row for each target: the rates of constant downloads at which (1), (2) and (3) give that staleness.
+    """Return a row for each target: the rates of constant downloads at which the staleness is the `target`.
 
-    The `waste` is how many times too many downloads the Poisson formula asks for.
+    The keys are target; measured, by replaying the record, NaN where it is too short; empirical and poisson, by
+    formulas for updates with the recorded intervals and for Poisson updates; and `waste`, how many times too many
+    downloads the Poisson formula asks for. Raises a ValueError for a target that is not between 0 and 1.
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     rows = []
@@ -132,7 +137,7 @@ def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[R
 
 
 def staleness_by_phase(updates: History, rate: float) -> Floats:
-    """Return the staleness (1) for every phase of the first download."""
+    """Return an array of the staleness under constant downloads of this rate, for 16 phases of the first one."""
     period, length = 1 / rate, updates.end - updates.start
     every = np.asarray(updates.start + period * np.arange(-1, math.ceil(length / period) + 1), dtype=float)
     stale = [
@@ -142,10 +147,13 @@ def staleness_by_phase(updates: History, rate: float) -> Floats:
 
 
 def _rate_by_replay(updates: History, target: float) -> float:
-    """Return the rate of downloads at which (1) is the target; NaN if the record is too short to tell."""
+    """Return the rate of constant downloads at which the staleness of a replay is `target`, averaged over phases.
+
+    NaN if the record is too short to tell.
+    """
 
     def stale(rate: float) -> float:
-        """Return the staleness (1), averaged over phases."""
+        """Return the staleness of a replay at a rate of downloads, averaged over phases."""
         return float(staleness_by_phase(updates, rate).mean())
 
     low = high = updates.rate
@@ -165,5 +173,5 @@ def _rate_by_replay(updates: History, target: float) -> float:
 
 
 def _staleness(rate: float, law: Law) -> float:
-    """Return the staleness under constant downloads if updates are a renewal process of this law."""
+    """Return the staleness under constant downloads at `rate`, if updates are a renewal process of this law."""
     return 1 - direct(Constant(rate=rate)).freshness(law).value

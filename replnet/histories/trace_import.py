@@ -56,7 +56,8 @@ INCOMPLETE_MESSAGES = ("bad object", "bad tree object", "unable to read", "could
 def commit_times(repository: Path, path: str) -> list[int]:
     """Return the committer dates of the commits that changed `path`, in seconds since 1970, latest first.
 
-    They are those on the branch that is checked out; a side branch counts once, when it was merged.
+    They are those on the branch that is checked out; a side branch counts once, when it was merged. Raises a FieldError
+    if git fails, or if the repository has no commits or lacks objects.
     """
     # Git starts no program for these two questions, and reads no object.
     answer = _git(
@@ -83,7 +84,11 @@ def commit_times(repository: Path, path: str) -> list[int]:
 
 
 def _git(repository: Path, variables: dict[str, str], *arguments: str, silent: str = "") -> str:
-    """Run git, and return what it prints; raise a FieldError if it fails, with `silent` if git itself says nothing."""
+    """Run git in a repository with these arguments, and return what it prints.
+
+    `variables` are added to its environment. Raise a FieldError if git fails, with `silent` as the reason if git gives
+    none.
+    """
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in VARIABLES_KEPT
     }
@@ -125,8 +130,10 @@ def import_trace(
 ) -> tuple[Floats, list[str]]:  # fmt: skip
     """Return the times of events recorded in `source`, in ascending order, and notes on what was done to them.
 
-    Times are in seconds, or in the record's own unit. `kind` is told by the name unless given; `column` names the times
-    in CSV and Parquet; `unit` is that of numbers; `path` is a path in a git repository, `page` a title in a dump.
+    Times are in seconds, or in the record's own unit. `kind`, such as csv or git, is told by the name unless given;
+    `column` names the times in CSV and Parquet; `unit` (s, ms, us, ns) is that of numbers, told by their size unless
+    given; `path` is a path in a git repository, `page` a title in a dump or an answer of MediaWiki, needed if that has
+    several. Raises a FieldError if the source cannot be read so, or has events at fewer than 2 instants.
     """
     if not source.exists():
         raise FieldError(str(source), "does not exist", "a file of event times, or a git repository")
@@ -155,7 +162,7 @@ def import_trace(
 
 
 def write_times(times: Floats, to: TextIO) -> None:
-    """Write times as one column with a header; whole seconds as whole numbers."""
+    """Write times to a file as one column with the header timestamp; whole seconds as whole numbers."""
     to.write("timestamp\n")
     to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in times.tolist())
 
@@ -166,7 +173,7 @@ HistorySource = History | str | Path | ArrayLike
 def history_of(source: HistorySource) -> History:
     """Return the history in a file that `import_trace` wrote, or that `trace(file=...)` reads; or of these times.
 
-    Dates are in seconds.
+    Times need not be in order, those of a file must. Dates are in seconds. A history is returned as it is.
     """
     if isinstance(source, History):
         return source
@@ -179,7 +186,7 @@ def history_of(source: HistorySource) -> History:
 
 
 def _kind(source: Path) -> str:
-    """Return the kind of a source, by its name."""
+    """Return the kind of a source, a member of KINDS, by its name: git for a folder, csv for an unknown ending."""
     if source.is_dir():
         return "git"
     endings = [ending.lower() for ending in source.suffixes]
@@ -189,7 +196,12 @@ def _kind(source: Path) -> str:
 
 
 def times_of_entries(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
-    """Return the times of all entries as numbers of one unit, and notes on how they were read."""
+    """Return the times of all entries, in their order, and notes on how they were read.
+
+    Dates become seconds since 1970. Numbers are converted to seconds from `unit`, which is told by their size if None.
+    Raise a FieldError, which names `source` or an entry, if there are no entries, if one is no time, if dates and
+    numbers are mixed, or dates with and without a zone.
+    """
     if not entries:
         raise FieldError(source, "has no events", "2 or more")
     values, zones, dates = [], dict[bool, str](), 0
@@ -215,7 +227,10 @@ def times_of_entries(source: str, entries: Sequence[Entry], unit: str | None) ->
 
 
 def _sort_times(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list[str]]:
-    """Return times in ascending order, with a note if they were not, or if some are the same."""
+    """Return times in ascending order, and `notes`, to which one is added if they were not, or if some are the same.
+
+    Raise a FieldError, which names `source`, if all are the same.
+    """
     back = int(np.count_nonzero(np.diff(times) < 0))
     if back and back < times.size - 1 and not np.all(np.diff(times) <= 0):
         notes.append(f"out of order: {back}, sorted")
@@ -230,7 +245,10 @@ def _sort_times(source: str, times: Floats, notes: list[str]) -> tuple[Floats, l
 
 
 def read_time(place: str, written: object) -> tuple[float, bool | None]:
-    """Return a number, or the seconds since 1970 of a date, and whether the date says its zone (None for a number)."""
+    """Return a number, or the seconds since 1970 of a date, and whether the date says its zone (None for a number).
+
+    `written` is a number, a text or a datetime. Raise a FieldError, which names `place`, if it is no time.
+    """
     right = "a number, or an ISO 8601 date such as 2024-05-01T12:00:00Z"
     if isinstance(written, datetime):
         if written != written:  # what pandas has for no time
@@ -256,7 +274,11 @@ def read_time(place: str, written: object) -> tuple[float, bool | None]:
 
 
 def _csv_entries(source: Path, column: str | None) -> Iterator[Entry]:
-    """Yield the times in one column; lines that are empty or begin with # do not count."""
+    """Yield the times in one column as they are written, each with its line as place.
+
+    `column` is its name, or None for the first with a usual name, else the first of all. Lines that are empty or begin
+    with # do not count. Raise a FieldError if a line is too short, or there is no such column.
+    """
     with source.open(encoding="utf-8-sig", newline="") as file:
         lines = ((n, line) for n, line in enumerate(file, 1) if line.strip() and not line.lstrip().startswith("#"))
         first = next(lines, None)
@@ -275,7 +297,11 @@ def _csv_entries(source: Path, column: str | None) -> Iterator[Entry]:
 
 
 def _find_column(source: str, names: list[str], column: str | None) -> tuple[int, bool]:
-    """Return the index of the column of times, and whether the first line is a header."""
+    """Return the index of the column of times, and whether the first line is a header.
+
+    `names` are the texts of the first line. `column` is a name to find, for which a FieldError that names `source` is
+    raised if it is missing; without one it is the first with a usual name, such as timestamp, else the first of all.
+    """
     if column is not None:
         if column not in names:
             raise FieldError(source, f"has no column {column!r}", "one of " + ", ".join(names))
@@ -293,7 +319,11 @@ def _find_column(source: str, names: list[str], column: str | None) -> tuple[int
 
 
 def _parquet_entries(source: Path, column: str | None) -> Iterator[Entry]:
-    """Yield the times in one column."""
+    """Yield the times in one column as they are stored, each with its row as place.
+
+    `column` is its name, or None for the first with a usual name, else the first of all. Raise a FieldError if there is
+    none, or if the file cannot be read.
+    """
     try:
         import pandas as pd
 
@@ -312,7 +342,11 @@ def _parquet_entries(source: Path, column: str | None) -> Iterator[Entry]:
 
 
 def _json_entries(source: Path, page: str | None) -> Iterator[Entry]:
-    """Yield the times in a list of times, of objects with a time, or of answers of MediaWiki; or one such per line."""
+    """Yield the times in a list of times, of objects with a time, or of answers of MediaWiki; or one such per line.
+
+    Each comes as it is written, with its place in the file. `page` is a title to look for in answers, None for the only
+    one. Raise a FieldError if the file is nothing of that kind.
+    """
     text = source.read_text(encoding="utf-8-sig")
     data: Any
     try:
@@ -338,7 +372,7 @@ def _json_entries(source: Path, page: str | None) -> Iterator[Entry]:
 
 
 def _time_of_object(place: str, item: dict[str, Any]) -> object:
-    """Return the time in an object of JSON; raise a FieldError if it has none."""
+    """Return the time in an object of JSON, as it is written; raise a FieldError that names `place` if it has none."""
     lowered = {str(name).lower(): value for name, value in item.items()}
     name = next((column for column in TIME_COLUMNS if column in lowered), None)
     if name is None:
@@ -347,7 +381,10 @@ def _time_of_object(place: str, item: dict[str, Any]) -> object:
 
 
 def _git_entries(repository: Path, path: str) -> Iterator[Entry]:
-    """Yield the times of the commits that changed a path, in ascending order."""
+    """Yield the times of the commits that changed a path, in seconds and ascending, each with the commit as place.
+
+    Raise a FieldError if there are none.
+    """
     if "\0" in path:
         raise FieldError(str(repository), f"{path!r} is not a path", "a path in the repository")
     stamps = commit_times(repository, path)
@@ -361,7 +398,10 @@ def _git_entries(repository: Path, path: str) -> Iterator[Entry]:
 
 
 def _dump_entries(source: Path, page: str | None) -> Iterator[Entry]:
-    """Yield the timestamps of the revisions of `page`, or of the only page there is."""
+    """Yield the timestamps of the revisions of the page with this title, or of the only page if it is None.
+
+    The file is an XML dump of MediaWiki, packed or not. Raise a FieldError if it is damaged, or has no such page.
+    """
     try:
         with OPENERS.get(source.suffix.lower(), Path.open)(source, "rb") as file:
             revisions = _revision_entries(source, _pages(file), page)
@@ -374,7 +414,10 @@ def _dump_entries(source: Path, page: str | None) -> Iterator[Entry]:
 
 
 def _pages(file: IO[bytes]) -> Iterator[Page]:
-    """Yield title and timestamps of every page; elements are dropped as soon as they end, so memory does not grow."""
+    """Yield title and timestamps of every page of an XML dump.
+
+    Elements are dropped as soon as they end, so memory does not grow.
+    """
     path: list[Element] = []
     title, stamps = "", list[object]()
     for event, element in iterparse(file, events=("start", "end")):
@@ -400,7 +443,11 @@ def _name(element: Element) -> str:
 
 
 def _api_entries(source: Path, answers: list[Any], page: str | None) -> list[Entry]:
-    """Return the times of the revisions of a page in answers to prop=revisions, of either format version."""
+    """Return the times of the revisions of a page in answers of MediaWiki to prop=revisions, of either format version.
+
+    Each comes with its place in `source`. `page` is a title, or None for the only page. Raise a FieldError if there is
+    no such page, or several without a title, or if a revision has no time.
+    """
     pages: dict[str, list[object]] = {}
     for answer in answers:
         query = answer.get("query") if isinstance(answer, dict) else None
@@ -418,7 +465,10 @@ def _api_entries(source: Path, answers: list[Any], page: str | None) -> list[Ent
 
 
 def _revision_entries(source: Path, pages: Iterable[Page], page: str | None) -> list[Entry]:
-    """Return the times of the revisions of `page`, or of the only page; pages after it are not read."""
+    """Return the times of the revisions of `page`, or of the only page if it is None, each with its place in `source`.
+
+    Pages after it are not read. Raise a FieldError if there is no such page, or several without a title.
+    """
     chosen: Page | None = None
     others = deque[str](maxlen=MOST_TITLES_LISTED)
     for title, stamps in pages:
@@ -437,7 +487,7 @@ def _revision_entries(source: Path, pages: Iterable[Page], page: str | None) -> 
 
 
 def _no_page(source: Path, page: str | None, others: Iterable[str]) -> FieldError:
-    """Return the error that there is no such page, with titles of others."""
+    """Return the error that a source has no page with this title, or none at all, with the titles of others."""
     titles = ", ".join(map(repr, others))
     right = f"there is {titles}" if titles else "a dump or an answer with revisions"
     return FieldError(str(source), f"has no page{'' if page is None else f' {page!r}'}", right)

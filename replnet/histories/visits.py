@@ -42,7 +42,11 @@ RecordSource = str | Path | Any  # a file, or a DataFrame
 @final
 @dataclass(frozen=True, eq=False)
 class VisitOrder:
-    """The order of versions as far as it is known, in arrays with an element per version."""
+    """The order of versions as far as it is known, in arrays with an element per version.
+
+    `ranks` is one order of all. `low` and `high` bound the place of a version on a scale where those that the source
+    was seen with are 0, 1, 2, ...; they are the same where that place is known.
+    """
 
     ranks: Ints
     low: Floats
@@ -64,14 +68,16 @@ class Visits:
 
     @property
     def replicas(self) -> list[str]:
-        """The nodes that are not the source."""
+        """The names of the nodes that are not the source."""
         return [name for name in self.nodes if name != self.source]
 
 
 def read_record(record: RecordSource, source: str | None) -> tuple[str, Any, Floats, list[str], str]:
-    """Return the name of a record, its table, the times in ascending order, notes on these, and the source.
+    """Return the name of a record, its table, the times in ascending order, notes on these, and the name of the source.
 
-    The table has the column node, and version unless it is a record of changes.
+    The record is a file or a DataFrame. The table, in the order of the times, has the columns time and node, and
+    version unless it is a record of changes. `source` names the source; None stands for the node called source. Raises
+    a FieldError if the record cannot be read, lacks a column or a value, or has no such node or no other.
     """
     name, table = _table(record)
     times, notes = times_of_entries(name, list(_placed_times(name, table["time"])), None)
@@ -81,7 +87,10 @@ def read_record(record: RecordSource, source: str | None) -> tuple[str, Any, Flo
 
 
 def _table(record: RecordSource) -> tuple[str, Any]:
-    """Return the name of a record, and a table with the columns time and node, and perhaps version."""
+    """Return the name of a record, a file or a DataFrame, and a table with the columns time, node, and perhaps version.
+
+    Raise a FieldError if it cannot be read, or lacks a column or a value.
+    """
     import pandas as pd
 
     name = str(record) if isinstance(record, str | Path) else "record"
@@ -116,7 +125,7 @@ def _table(record: RecordSource) -> tuple[str, Any]:
 
 
 def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
-    """Return each time with its place in the record."""
+    """Yield each time in a column of a table with its place in the record, such as "NAME: row 1"."""
     return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
 
 
@@ -135,7 +144,11 @@ def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
 
 
 def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: str) -> Visits:
-    """Return visits at ascending `times`, of these nodes and with these versions, and the order of the versions."""
+    """Return visits at ascending `times`, of these nodes and with these versions, and the order of the versions.
+
+    Each visit has an element in all three. Versions are numbers if all texts are and the source's never fall; else
+    texts.
+    """
     values = _numbers(texts)
     # Numbers that fall at the source are names, such as 1.9 and then 1.10.
     distinct = None
@@ -151,7 +164,11 @@ def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: 
 
 
 def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits:
-    """Return changes at ascending `times` as visits: versions count the changes of the source; replicas copy it."""
+    """Return changes at ascending `times` as visits: versions count the changes of the source; replicas copy it.
+
+    `nodes` has the name of the node that changed for each; what a replica has is the last version of the source by
+    then.
+    """
     changes = np.unique(times[nodes == source])
     codes = np.searchsorted(changes, times, side="right")
     seen = {name: (times[nodes == name], codes[nodes == name]) for name in dict.fromkeys(nodes.tolist())}
@@ -160,7 +177,7 @@ def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits
 
 
 def _numbers(texts: Sequence[str]) -> Floats | None:
-    """Return the numbers that all these texts are; None if they are not, or too large for floats to tell apart."""
+    """Return the numbers that all these texts are; None if one is not, or is too large for floats to tell apart."""
     try:
         values = np.array([float(text) for text in texts])
     except ValueError:
@@ -169,20 +186,25 @@ def _numbers(texts: Sequence[str]) -> Floats | None:
 
 
 def _codes(texts: Sequence[str]) -> Ints:
-    """Return a number for each text, from 0 in the order in which they first come."""
+    """Return a number for each text, the same for equal texts, from 0 in the order in which they first come."""
     code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     return np.array([code[text] for text in texts], dtype=np.int64)
 
 
 def _order_of_numbers(values: Floats) -> VisitOrder:
-    """Return the order of versions that are numbers."""
+    """Return the order of versions that are numbers, which ascend in `values`, each once."""
     ranks = np.arange(values.size)
     places = ranks.astype(float)
     return VisitOrder(ranks, places, places, values if np.all(values == np.rint(values)) else None)
 
 
 def _order_of_texts(seen: dict[str, tuple[Floats, Ints]], source: str, first_seen: Floats) -> VisitOrder:
-    """Return the order of versions that are texts, by (1) and (2)."""
+    """Return the order of versions that are texts, by what nodes had one after another, and when.
+
+    `seen` has the visits of each node: their times, and the numbers of the versions. A node's next version is newer
+    than the one before (1), and what any node has was at the source by then. `first_seen` is when any node first had
+    each version.
+    """
     times, codes = seen[source]
     at_source = np.array(list(dict.fromkeys(codes.tolist())), dtype=np.int64)
     place, last_seen = np.full(first_seen.size, -1), np.zeros(at_source.size)
@@ -212,7 +234,7 @@ def _order_of_texts(seen: dict[str, tuple[Floats, Ints]], source: str, first_see
 
 
 def _sort_versions(first_seen: Floats, pairs: set[tuple[int, int]]) -> list[int]:
-    """Return all versions by when they were first seen, but the first of each pair before the second.
+    """Return the numbers of all versions by when they were first seen, but the first of each pair before the second.
 
     Where pairs contradict one another, some do not hold.
     """
@@ -239,7 +261,10 @@ def _sort_versions(first_seen: Floats, pairs: set[tuple[int, int]]) -> list[int]
 
 
 def _neighbours_before(pairs: Iterable[tuple[int, int]], ordered: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield versions in order, each with those that follow it in a pair and precede it in the order."""
+    """Yield versions in the order of `ordered`, each with those that come before it there, and after it in a pair.
+
+    Versions without any are left out.
+    """
     place = {v: i for i, v in enumerate(ordered)}
     earlier: dict[int, list[int]] = {}
     for a, b in pairs:
@@ -251,7 +276,11 @@ def _neighbours_before(pairs: Iterable[tuple[int, int]], ordered: Sequence[int])
 def _doubt_notes(
     seen: dict[str, tuple[Floats, Ints]], source: str, order: VisitOrder, first_seen: Floats
 ) -> Iterator[str]:
-    """Yield notes on visits that contradict what the bounds assume."""
+    """Yield notes, as texts, on visits that contradict what the bounds assume: clocks agree, no node goes back.
+
+    `seen` has the visits of each node: their times, and the numbers of the versions. `first_seen` is when any node
+    first had each version.
+    """
     times, codes = seen[source]
     # The last visit that found the source with a version that is certainly older.
     last = np.searchsorted(np.maximum.accumulate(order.low[codes]), order.low) - 1

@@ -44,10 +44,12 @@ DIGIT_BITS = 11  # bits of a sort key per pass: 2048 buckets fit the cache
 
 @njit(cache=True)
 def release(now, slots, total, weight, due_slot, part, pages, first, last):
-    """Write down every page's jobs that may begin in (now, now + slots]; returns how many.
+    """Write every page's turns that may begin in the next `slots` slots after slot `now`; return how many there are.
 
-    Job i of a page of weight w is due at i * total / w = due_slot + part / w, and may begin in the slot after job i - 1
-    is due. Slots count from 0 at now + 1; `due_slot` and `part` move on past the jobs.
+    Turn n is written as the page pages[n], the first slot first[n] and the last slot last[n], where slots count from 0
+    at now + 1. Turn i of a page is due at i * total / weight = due_slot + part / weight, and may begin in the slot
+    after turn i - 1 is due. `weight`, `due_slot` and `part` have a number for each page, and `total` is the sum of
+    weights; `due_slot` and `part` move on past the turns that are written.
     """
     n = 0
     for k in range(weight.size):
@@ -71,7 +73,10 @@ def release(now, slots, total, weight, due_slot, part, pages, first, last):
 
 @njit(cache=True)
 def sort_by_last(n, pages, first, last, spare_pages, spare_first, spare_last):
-    """Sort jobs by their last slot, stably, digit by digit; returns the three arrays that hold the result."""
+    """Sort the first `n` turns by their last slot, stably, and return their pages, first slots and last slots.
+
+    It goes digit by digit, from the arrays to the spare ones and back, so that all six are overwritten.
+    """
     largest = 0
     for q in range(n):
         largest = max(largest, last[q])
@@ -96,7 +101,12 @@ def sort_by_last(n, pages, first, last, spare_pages, spare_first, spare_last):
 
 @njit(cache=True)
 def assign(n, slots, total, weight, due_slot, part, pages, first, page_of_slot):
-    """Give every slot its job in `page_of_slot`; a page whose job found no slot goes back to before that job."""
+    """Give every slot its turn in `page_of_slot`; a page whose turn found no slot goes back to before that turn.
+
+    The `n` turns, each with a page and its first possible slot, come in order of their last slot, and each takes the
+    first slot that is free. `due_slot` and `part` say when the next turn of each page is due, as `due_slot` + `part` /
+    weight.
+    """
     free = np.arange(slots + 1).astype(np.int32)
     for q in range(n):
         s = first[q]
@@ -116,7 +126,10 @@ def assign(n, slots, total, weight, due_slot, part, pages, first, page_of_slot):
 
 
 def long_round(rates: npt.ArrayLike) -> Ints:
-    """Return one round of a carousel, the page of each slot, with several visits of the rarest page if possible."""
+    """Return one round of a carousel, the page of each slot, with several visits of the rarest page if possible.
+
+    Pages are numbers of `rates`, which count relative to their sum. Raises a FieldError if these are no rates or all 0.
+    """
     checked_rates = _check_rates(rates)
     slots = int(
         np.clip(
@@ -130,10 +143,16 @@ def long_round(rates: npt.ArrayLike) -> Ints:
 
 @final
 class Carousel:
-    """An endless schedule, handed out stretch by stretch. Pages with rate 0 never come."""
+    """An endless schedule of pages, one in each slot, in which every page comes at its rate.
+
+    It is handed out stretch by stretch, so that taking slots changes it. Pages with rate 0 never come.
+    """
 
     def __init__(self, rates: npt.ArrayLike) -> None:
-        """Begin the schedule of pages that come at these rates, which count relative to their sum."""
+        """Begin the schedule of pages that come at these rates, which count relative to their sum.
+
+        Raise a FieldError if they are no rates, or all 0.
+        """
         rates_checked = _check_rates(rates)
         _, exponent = np.frexp(rates_checked.sum())
         weights = np.rint(np.ldexp(rates_checked, WEIGHT_BITS - int(exponent))).astype(np.int64)
@@ -149,7 +168,11 @@ class Carousel:
         return max(self._pages.size, SHORTEST_BLOCK)
 
     def take(self, slots: int) -> Turns:
-        """Return the page of each of the next `slots`; the schedule does not depend on how many are taken at once."""
+        """Return the page of each of the next `slots` slots, and move on past them.
+
+        The schedule does not depend on how many are taken at once. Raise a FieldError for fewer than 1, or for too
+        many.
+        """
         if not 0 < slots <= MOST_PAGES:
             raise FieldError("slots", f"{slots} is out of range", f"a number of slots from 1 to {MOST_PAGES:,}")
         page_of_slot = np.empty(slots, np.int32)
@@ -165,13 +188,13 @@ class Carousel:
         return self._pages[page_of_slot]
 
     def blocks(self) -> Iterator[Turns]:
-        """Yield the schedule for ever, in stretches of `block` slots."""
+        """Yield arrays of the pages of the next `block` slots, for ever."""
         while True:
             yield self.take(self.block)
 
 
 def _check_rates(rates: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return rates as an array of floats; raise FieldError unless they are finite, not negative and not all 0."""
+    """Return rates as an array of floats; raise a FieldError unless they are finite, not negative and not all 0."""
     weights = np.asarray(rates)
     if weights.ndim != 1 or weights.dtype.kind not in "iuf" or not 0 < weights.size <= MOST_PAGES:
         raise FieldError("rates", "not a plain list of numbers", "one rate per page, such as [1, 0.5]")

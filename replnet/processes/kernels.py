@@ -18,7 +18,7 @@ AHEAD, LINE = 8, natural(8)  # rows in advance, and numbers in a cache line
 
 @njit(cache=True, inline="always")
 def fetch(points, begin):
-    """Have the processor fetch points[begin] and what follows, as far as it would not read ahead by itself."""
+    """Have the processor load the three cache lines from points[begin] on, beyond which it reads ahead by itself."""
     index = natural(begin)
     prefetch(points, index)
     prefetch(points, index + LINE)
@@ -27,7 +27,10 @@ def fetch(points, begin):
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):
-    """Return the n-th word of a stream (streams.py, eq. 1)."""
+    """Return the n-th 64-bit word, from 0, of the stream with this key and gamma (streams.py, eq. 1).
+
+    `n` may be negative.
+    """
     z = key + np.uint64(n + 1) * gamma
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -36,13 +39,16 @@ def word(key, gamma, n):
 
 @njit(cache=True, inline="always")
 def uniform(key, gamma, n):
-    """Return the n-th word of a stream as a number in (0, 1]."""
+    """Return the n-th word of the random stream with this key and gamma as a number in (0, 1]."""
     return (np.float64(np.int64(word(key, gamma, n) >> np.uint64(11))) + 1.0) * 2.0**-53
 
 
 @njit(cache=True)
 def fill_uniforms(key, gamma, used, rows, out):
-    """Fill `out` with the next out.shape[1] uniforms of every stream in `rows`, and count them in `used`."""
+    """Fill row q of `out` with the next uniforms in (0, 1] of the stream rows[q], and count them in `used`.
+
+    Stream p has key[p] and gamma[p], of whose words used[p] were taken before.
+    """
     for q in range(rows.size):
         p = rows[q]
         k, g, first = key[p], gamma[p], used[p]
@@ -53,10 +59,11 @@ def fill_uniforms(key, gamma, used, rows, out):
 
 @njit(cache=True)
 def find_short_rows(until, block, rows, offset, head, tail, room, points, out):
-    """Find the rows whose last instant is before `until`, and put them into `out`.
+    """Write the rows whose last instant is before `until` to `out`, and return how many there are, and a limit.
 
-    Returns how many there are, and the least last instant among those without room for another `block` of instants;
-    infinite if all have room.
+    Row p has the instants points[offset[p] + head[p] : offset[p] + tail[p]]. The limit is the least last instant of the
+    rows written that have no room for another `block` of instants, as these would exceed room[p]; infinite if all have
+    room.
     """
     n, least_last = 0, np.inf
     for q in range(rows.size):
@@ -75,7 +82,11 @@ def find_short_rows(until, block, rows, offset, head, tail, room, points, out):
 
 @njit(cache=True)
 def append_instants(intervals, rows, offset, head, tail, points):
-    """Move the remaining instants of each row to its front, and add those that follow after `intervals` behind them."""
+    """Move the remaining instants of each row to its front, and append those that follow after `intervals` behind them.
+
+    The remaining instants of row p are points[offset[p] + head[p] : offset[p] + tail[p]]. intervals[q] go to rows[q];
+    `head` and `tail` are kept up to date.
+    """
     for q in range(rows.size):
         if q + AHEAD < rows.size:
             p = rows[q + AHEAD]
@@ -96,7 +107,11 @@ def append_instants(intervals, rows, offset, head, tail, points):
 
 @njit(cache=True)
 def find_window_ends(until, offset, head, tail, points, ends):
-    """Set ends[p] to where the instants before `until` end in row p; returns how many instants there are in all."""
+    """Set ends[p] to where the instants before `until` end in row p, and return how many there are in all rows.
+
+    The instants of row p are points[offset[p] + head[p] : offset[p] + tail[p]], and `ends` count from offset[p] as
+    well.
+    """
     total = 0
     for p in range(head.size):
         if p + AHEAD < head.size:
@@ -119,8 +134,8 @@ def find_window_ends(until, offset, head, tail, points, ends):
 def step_back(intervals, since, last, times, counts):
     """Step back from last[q] by the intervals of each row q, and write the instants, latest first, down to `since`.
 
-    Returns how many instants there are in all. counts[q] becomes how many are of row q, and last[q] the last instant of
-    row q that was computed, which may be before `since`.
+    They go to `times`, row after row; return how many there are in all. counts[q] becomes how many are of row q, and
+    last[q] the last instant of row q that was computed, which may be before `since`.
     """
     total = 0
     for q in range(last.size):
@@ -152,7 +167,11 @@ def write_in_order(times, rows, counts, place, points):
 
 @njit(cache=True)
 def sum_autoregressions(rows, normals, decay, kick, summands, out):
-    """Fill `out` with sums of autoregressions (sequences.py, eq. 3), which take a normal per summand and step."""
+    """Fill row q of `out` with sums of first-order autoregressions of the process rows[q], and step these on.
+
+    Each step (sequences.py, eq. 3) of summand i is decay[i] times its value in `summands`, which is kept up to date,
+    plus kick[i] times a normal; row q of `normals` has one for each summand of a step, step after step.
+    """
     n = decay.size
     for q in range(rows.size):
         p = rows[q]
@@ -166,9 +185,10 @@ def sum_autoregressions(rows, normals, decay, kick, summands, out):
 
 @njit(cache=True)
 def draw_modulated_intervals(key, gamma, used, rows, rates, leave, state, out):
-    """Fill `out` with the next intervals of Markov-modulated Poisson processes (poisson.py).
+    """Fill row q of `out` with the next intervals of process rows[q], Poisson at a rate that changes at random.
 
-    In each state an event races against a change of state, with two words per race; `state` is kept up to date.
+    State s has events at rates[s] and is left at leave[s], to any other state alike; the two race with two words each.
+    Process p has the stream key[p], gamma[p]. How many words it used, and its `state`, are kept up to date.
     """
     for q in range(rows.size):
         p = rows[q]
@@ -190,9 +210,11 @@ def draw_modulated_intervals(key, gamma, used, rows, rates, leave, state, out):
 
 @njit(cache=True)
 def draw_diurnal_intervals(key, gamma, used, rows, rate, swing, period, phase, out):
-    """Fill `out` with the next intervals of diurnal processes, by solving (1) of poisson.py.
+    """Fill row q of `out` with the next intervals of process rows[q], Poisson at a rate that swings once per period.
 
-    `phase` is the time of day of the last event, as a share of the period, and kept up to date.
+    `rate` is the mean and `swing` the largest deviation from it, as a share (poisson.py, eq. 1). `phase` is the time of
+    day of each process's last event, as a share of the period. Process p has the stream key[p], gamma[p]. How many
+    words it used, and its `phase`, are kept up to date.
     """
     per_period = rate * period
     reach = swing * per_period / math.pi

@@ -35,7 +35,10 @@ intervals do not depend on how many are taken at once.
 @final
 @dataclass(frozen=True, eq=False)
 class StationaryProcesses:
-    """Many processes in equilibrium: their ages and residuals at time zero, and the intervals before and after."""
+    """Stationary processes: their ages and residuals at time zero, and generators of the intervals before and after.
+
+    The residual is the time from zero to the next event.
+    """
 
     age: Floats
     residual: Floats
@@ -46,7 +49,10 @@ class StationaryProcesses:
     def from_time_zero(
         cls, count: int, forwards: IntervalGenerator, start_backwards: Callable[[], IntervalGenerator]
     ) -> StationaryProcesses:
-        """Build `count` processes from generators that begin at time zero: the first intervals are residual and age."""
+        """Build `count` processes from generators that begin at time zero: the first intervals are residual and age.
+
+        `start_backwards` returns a new generator of the past, from its begin, at every call.
+        """
         rows = np.arange(count)
 
         def start_past_age() -> IntervalGenerator:
@@ -62,7 +68,7 @@ def compiled_generator(kernel: Callable[..., None], streams: Streams, *arguments
     """Return a generator that runs `kernel`, a compiled loop, on a stream per process.
 
     The kernel gets keys and gammas of the streams, the number of words taken from each so far (which it advances), the
-    rows to generate for, `arguments`, and an array to fill with intervals.
+    rows to generate for, `arguments`, and an array with a line per row to fill with intervals.
     """
     words_used = np.zeros(streams.key.size, np.int64)
 
@@ -75,7 +81,7 @@ def compiled_generator(kernel: Callable[..., None], streams: Streams, *arguments
 
 
 def _marginal(name: str) -> Any:
-    """Return a property that reads the member `name` of the law of an interval."""
+    """Return a property that reads the member `name` of `marginal`, the law of an interval."""
     return property(lambda self: getattr(self.marginal, name))
 
 
@@ -94,7 +100,10 @@ class Ordered(Law):
 
     @abstractmethod
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start independent stationary processes with intervals in this order, one for each of `processes`."""
+        """Start one stationary process with intervals in this order for each of `processes`, from its streams.
+
+        They are independent of one another.
+        """
 
     def counted_in(self, unit: str) -> Self:
         """Return the same process with time in `unit`, in its text as well."""
@@ -131,9 +140,9 @@ def shuffled(law: object) -> Law:
 
 
 def independent_law(field: str, law: object) -> Law:
-    """Return the law that `law` describes; raise FieldError if its intervals are dependent or have no finite mean.
+    """Return the law that `law`, a law or its text, describes, if its intervals are independent.
 
-    `field` is the field or argument that an error names.
+    Raise a FieldError, which names `field`, if they are not, or if they have no finite mean.
     """
     interval_law = law_of(field, law)
     if isinstance(interval_law, Ordered):

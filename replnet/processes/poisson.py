@@ -49,7 +49,10 @@ DIGITS = 1e-6  # relative error of the rate from which on too little is left of 
 @final
 @dataclass(frozen=True, repr=False)
 class DayGap(Numerical):
-    """The law of the intervals of a diurnal process, each as likely as any other; r, s and T of (1)."""
+    """The law of the intervals of a Poisson process whose rate swings once per period, each as likely as any other.
+
+    `swing` is the largest deviation of the rate from its mean, as a share of it.
+    """
 
     mean_rate: float
     swing: float
@@ -63,7 +66,10 @@ class DayGap(Numerical):
         return 1 / self.mean_rate
 
     def _bessel(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return exp(-r x) I_0(z), exp(-r x) I_1(z), and the cosine of (3)."""
+        """Return exp(-r x) I_0(z), exp(-r x) I_1(z) and cos(pi x / T), for a process of mean rate r and period T.
+
+        I_n are modified Bessel functions, z = (r s T / pi) sin(pi x / T), and s is the swing.
+        """
         x = np.asarray(x, dtype=float)
         turn = math.pi * (x / self.period % 2)
         z = self.mean_rate * self.swing * self.period / math.pi * np.sin(turn)
@@ -79,7 +85,7 @@ class DayGap(Numerical):
 
 
 def _diurnal_text(gap: DayGap) -> str:
-    """Return the text of the diurnal process with these intervals."""
+    """Return the text of the diurnal process with these intervals, such as "diurnal(rate=1, swing=0.5, period=24)"."""
     return (
         f"diurnal(rate={number_text(gap.mean_rate)}, swing={number_text(gap.swing)}, period={number_text(gap.period)})"
     )
@@ -88,12 +94,12 @@ def _diurnal_text(gap: DayGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Diurnal(Ordered):
-    """A Poisson process whose rate swings about its mean once a day, by (1), from a random time of the day on."""
+    """A Poisson process whose rate swings about its mean once a day, as a cosine, from a random time of the day on."""
 
     marginal: DayGap
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start diurnal processes, each at a random time of the day."""
+        """Start one diurnal process for each of `processes`, from its streams, at a random time of the day."""
         from replnet.processes.kernels import draw_diurnal_intervals
 
         phase, gap = np.exp(-processes.start_exponentials(0)), self.marginal
@@ -111,6 +117,9 @@ class Diurnal(Ordered):
 def diurnal(*, swing: float, period: float, rate: float | None = None, mean: float | None = None) -> Ordered:
     """Return the Poisson process whose rate goes from 1 - swing to 1 + swing times its mean and back in each period.
 
+    Either the mean `rate` or the `mean` interval is given. Raises a FieldError if not, or if an argument is out of
+    range.
+
     >>> rn.diurnal(rate=10, swing=0.8, period=24)
     diurnal(rate=10, swing=0.8, period=24)
     """
@@ -125,13 +134,16 @@ def diurnal(*, swing: float, period: float, rate: float | None = None, mean: flo
 @final
 @dataclass(frozen=True, repr=False)
 class Modulated(Ordered):
-    """A Poisson process at the rate of its state; `means` are the mean times of the states."""
+    """A Poisson process at the rate of its state, which changes at random; `means` are the mean times of the states."""
 
     rates: tuple[float, ...]
     means: tuple[float, ...]
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start modulated processes, each in a state drawn by the share of time of the states."""
+        """Start one modulated process for each of `processes`, from its streams.
+
+        Its state at time zero is drawn by the share of time of the states.
+        """
         from replnet.processes.kernels import draw_modulated_intervals
 
         cumulative = np.cumsum(self.means) / sum(self.means)
@@ -147,6 +159,9 @@ class Modulated(Ordered):
 @family("modulated(rates=[10, 1], means=[1, 5])")
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
     """Return the Poisson process at the rate of its state, which lasts an exponential time until any other comes.
+
+    `rates` has the rate of events and `means` the mean time of each state. Raises a FieldError unless they are as many,
+    two or more, with a rate above 0, or if states change so fast that it makes no difference.
 
     >>> rn.modulated(rates=[10, 1], means=[1, 5])
     modulated(rates=[10, 1], means=[1, 5])
@@ -171,7 +186,11 @@ def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
 
 
 def _modes(rates: Floats, means: Floats) -> tuple[Floats, Floats]:
-    """Return the weights that the law of an interval gives to the exponentials of (4), and their rates."""
+    """Return the weights and the rates of the exponentials that the law of an interval is a mixture of.
+
+    `rates` and `means` are the rates of events and the mean times of the states of a modulated process. The weights are
+    those of (4) times the rates of the exponentials, and add up to the mean rate of the process.
+    """
     n, root = rates.size, np.sqrt(means / sum(means))
     flow = (1 / means)[:, None] * (1 - np.eye(n)) / (n - 1)
     flow -= np.diag(flow.sum(axis=1) + rates)

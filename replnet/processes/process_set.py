@@ -20,7 +20,7 @@ from replnet.processes.streams import Words
 
 @final
 class ProcessSet:
-    """A set of processes.
+    """A set of processes: renewals, processes that share a schedule, and silent ones, with one window for all.
 
     Process p has laws[which[p]], stretched to rates[p], unless a schedule has it; at rate 0 it is silent.
     """
@@ -38,10 +38,11 @@ class ProcessSet:
         allocate: Callable[[int], Floats] = np.empty,
         horizon: float = math.inf,
     ) -> None:
-        """Take the laws and rates of processes, whose streams go by the sums of the words of `run` and `names`.
+        """Take the laws and rates of processes, and what their streams go by: `run` + `names`, words, and the purposes.
 
         Each of `schedules` comes with the numbers of its processes, and with a word of a run for streams that are its
-        own. `events` is the size of a window to aim at, `allocate` gives memory, and no window goes beyond `horizon`.
+        own. `events` is how many a window should have, `allocate` returns memory for so many floats, and no window goes
+        beyond `horizon`.
         """
         is_renewal = rates > 0
         for _, rows, _ in schedules:
@@ -66,7 +67,7 @@ class ProcessSet:
             self.age[rows] = table.age
 
     def _with_infinities(self, of_renewals: Floats) -> Floats:
-        """Return `of_renewals` as an array over all processes, with infinity for those that are no renewals."""
+        """Return an array over all processes, with `of_renewals` for the renewals in order, and infinity for others."""
         if self._only_renewals:
             return of_renewals
         spread = np.full(self._serial.size, np.inf)
@@ -74,7 +75,7 @@ class ProcessSet:
         return spread
 
     def window(self, horizon: float = math.inf) -> Window:
-        """Return the window for the next span of time, at most up to `horizon`."""
+        """Return the window for the next span of time, at most up to `horizon`; the next begins where it ends."""
         begin, horizon = self.now, horizon if self._has_renewals else min(horizon, self.now + self._length)
         result = self._renewals.window(horizon)
         self.now = result.end
@@ -87,16 +88,19 @@ class ProcessSet:
         return result
 
     def row_blocks(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the next window in blocks of rows, cut at `edges`; only for sets of renewals alone."""
+        """Yield the next window in blocks of rows (processes), cut at `edges`; only for sets of renewals alone.
+
+        Each block is a window of its rows, and may reuse the memory of the one before.
+        """
         assert self._only_renewals
         yield from self._renewals.row_blocks(horizon, edges)
         self.now = self._renewals.now
 
     def _with_others(self, window: Window, scheduled: list[Events], serial: Ints | None) -> Window:
-        """Return the renewals' window with the scheduled instants added; a silent process's next one is at infinity.
+        """Return the window of the renewals with the `scheduled` instants added; silent processes come at infinity.
 
-        `scheduled` has the events of each timetable, and `serial` how many instants each process had before; without it
-        the window ends at time zero, and instants count backwards.
+        `scheduled` has the events of each timetable, and `serial` how many instants each process had before; if it is
+        None the window ends at time zero, and instants count backwards.
         """
         points, total = [window.points, np.full(1, np.inf)], window.total
         offset, first, last = (np.zeros(self._serial.size, np.int64) for _ in range(3))
@@ -125,13 +129,16 @@ class ProcessSet:
         return self._with_others(window, [table.between(-depth, 0.0) for table, _ in self._tables], None)
 
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the window of all instants in [-depth, 0) in blocks of rows, cut at `edges`."""
+        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), cut at `edges`.
+
+        Only for sets of renewals alone; each block is a window of its rows.
+        """
         assert self._only_renewals
         return self._renewals.past_row_blocks(depth, edges)
 
     @property
     def has_row_blocks(self) -> bool:
-        """Whether windows are available in blocks of rows."""
+        """Whether windows are available in blocks of rows: if all processes are renewals with independent intervals."""
         return self._only_renewals and not self._renewals.joint
 
     @property
@@ -144,9 +151,9 @@ class ProcessSet:
         return self._with_infinities(self._renewals.next_instants())
 
     def before(self, number: Ints) -> Floats:
-        """Return how long before time zero the number[p]-th last event of every process was.
+        """Return how long before time zero the number[p]-th last event of every process p was; 1 is the last.
 
-        Only for renewals; others get their age.
+        Only for renewals; others get their age, the time since the last event.
         """
         ages = self.age.copy()
         ages[self._renewal_rows] = self._renewals.before(number[self._renewal_rows])

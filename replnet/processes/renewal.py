@@ -48,9 +48,9 @@ ROWS_LOOKED_UP_AT_ONCE = 1 << 11  # about as many as CHUNK allows
 
 @dataclass(frozen=True)
 class Window:
-    """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
+    """The instants of every process p in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
 
-    Behind those of process p, at points[offset[p] + last[p]], is its next one.
+    Behind those of process p, at points[offset[p] + last[p]], is its next one; `serial` counts those before.
     """
 
     start: float
@@ -63,12 +63,12 @@ class Window:
     total: int
 
     def of(self, process: int) -> Floats:
-        """Return the instants of a process in this window."""
+        """Return the instants of the process with this number in the window, in ascending order."""
         o = self.offset[process]
         return self.points[o + self.first[process] : o + self.last[process]]
 
     def parts(self, most: float) -> Iterator[Window]:
-        """Yield this window in spans of time one after another, with about `most` instants or fewer in each."""
+        """Yield this window cut into windows over equal spans of time, with about `most` instants or fewer in each."""
         from replnet.processes.kernels import find_window_ends
 
         begin, first, count = self.start, self.first, max(math.ceil(self.total / most), 1)
@@ -83,7 +83,7 @@ class Window:
 
 
 def distinct_with_places(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct `numbers` in order, and the place of each number among them.
+    """Return the distinct `numbers` in ascending order, and the place of each number among them.
 
     Numbers are 0 or more, and none is large: memory grows with the largest.
     """
@@ -92,7 +92,7 @@ def distinct_with_places(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 class Renewals:
-    """Stationary processes of given laws, one stream name each."""
+    """Stationary processes of given laws, with a random stream each, whose instants come in windows of time."""
 
     def __init__(
         self,
@@ -106,9 +106,11 @@ class Renewals:
         stretch: Floats | None = None,
         horizon: float = math.inf,
     ) -> None:
-        """Process p follows laws[which[p]], its intervals `stretch`[p] times as long.
+        """Start the processes at time zero: process p follows laws[which[p]], its intervals `stretch`[p] times as long.
 
-        `events` is the size of a window to aim at, `allocate` gives memory; no window goes beyond `horizon`.
+        Without a `stretch`, they are as the law says. Streams go by the word `run`, the words of the processes'
+        `names`, and their purposes. `events` is how many a window should have, `allocate` returns memory for so many
+        floats; no window goes beyond `horizon`.
         """
         self._processes, self._stretch = ProcessStreams(run, names, purpose), stretch
         rates = np.array([law.rate for law in laws])[which]
@@ -137,7 +139,7 @@ class Renewals:
         self.now, self._count_given, self._room_factor, self._horizon = 0.0, 0, 1, horizon
 
     def _start(self) -> None:
-        """Draw age and next instant of every process, at time zero."""
+        """Draw age and next instant of every process, at time zero, into `age` and `_next`."""
         self.age, self._next = np.empty(self._processes.names.size), np.empty(self._processes.names.size)
         # Generators for processes whose intervals depend on one another; None for renewals.
         self._dependent = [
@@ -161,7 +163,10 @@ class Renewals:
         return any(self._dependent)
 
     def window(self, horizon: float = math.inf) -> Window:
-        """Return the window for the next span of time, at most up to `horizon`."""
+        """Return the window for the next span of time, at most up to `horizon`; the next begins where it ends.
+
+        Raise a FieldError if laws have far more events than expected.
+        """
         if self._stock is None:
             self._stock = self._new_stock(0, self.age.size, min(self.length, self._horizon))
         window = self._check_burst(self._stock.window(self.now, min(self.now + self.length, horizon)))
@@ -169,9 +174,10 @@ class Renewals:
         return window
 
     def row_blocks(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the next window in blocks of rows, from one edge to the next or less.
+        """Yield the next window in blocks of rows (processes), from one of the ascending `edges` to the next or less.
 
-        A block may reuse the memory of the one before.
+        Each block is a window of its rows, and may reuse the memory of the one before. No window must have been taken
+        by `window`, and no process may have intervals that depend on one another.
         """
         assert self._stock is None, "intervals in stock cannot be drawn again"
         assert not self.joint, "dependent intervals cannot be drawn again"
@@ -196,7 +202,7 @@ class Renewals:
         self.now = end
 
     def _new_stock(self, low: int, high: int, length: float) -> _Stock:
-        """Return a stock of coming instants of the rows from `low` to `high`, for windows of this length."""
+        """Return a stock of coming instants of the rows from `low` up to `high`, for windows that are `length` long."""
         rows, members = slice(low, high), [law_rows - np.int32(low) for law_rows in self._members_within(low, high)]
         return _Stock(
             self._laws, members, self._interval_drawer(rows), length * self._rate, self._room_factor, self._next[rows],
@@ -204,19 +210,19 @@ class Renewals:
         )  # fmt: skip
 
     def _check_burst(self, window: Window) -> Window:
-        """Return the window, counted; raise FieldError if windows so far have far more instants than expected."""
+        """Return the window, and count its instants; raise a FieldError if there were far more so far than expected."""
         self._count_given += window.total
         if self._count_given > max(MOST_INSTANTS, BURST_FACTOR * self._total * window.end):
             self._refuse(window.end, self._count_given)
         return window
 
     def _members_within(self, low: int, high: int) -> list[Ints]:
-        """Return the members of every law among rows `low` to `high`."""
+        """Return, for every law, the numbers of its processes from `low` up to `high`, in ascending order."""
         ends = np.array([low, high], np.int32)  # of the searched arrays' type, as converting these would take long
         return [law_rows[slice(*np.searchsorted(law_rows, ends))] for law_rows in self._members]
 
     def _interval_drawer(self, slice_of_rows: slice) -> IntervalDrawer:
-        """Return a function that draws the coming intervals of the rows in a slice."""
+        """Return a function that draws the coming intervals of the rows in a slice, which count from its begin."""
         key, gamma = (words[slice_of_rows] for words in self._words)
         stretch = None if self._stretch is None else self._stretch[slice_of_rows]
 
@@ -245,11 +251,11 @@ class Renewals:
         return self._stock.next_instants() if self._stock else self._next
 
     def _stretch_intervals(self, intervals: Floats, rows: Ints) -> Floats:
-        """Return intervals, one row of the array for each of `rows`, stretched as these processes are."""
+        """Return intervals, an array with a line for each of `rows`, times how much these processes are stretched."""
         return intervals if self._stretch is None else intervals * self._stretch[rows][:, None]
 
     def before(self, number: Ints) -> Floats:
-        """Return how long before time zero the number[p]-th last event of every process was; 1 is the last."""
+        """Return how long before time zero the number[p]-th last event of every process p was; 1 is the last."""
         ages = self.age.copy()
         for g, members in enumerate(self._members):
             if members.size and (most_back := int(number[members].max())) > 1:
@@ -262,7 +268,10 @@ class Renewals:
         return ages
 
     def _past_generator(self, g: int, members: Ints) -> IntervalGenerator:
-        """Return a generator of the past intervals, latest first, of `members`, which follow the g-th law."""
+        """Return a generator of the intervals before the age, latest first, of `members`, which follow the g-th law.
+
+        It takes places among `members`, and a count.
+        """
         from replnet.processes.kernels import fill_uniforms
 
         if process := self._dependent[g]:
@@ -271,12 +280,18 @@ class Renewals:
         return lambda rows, count: draw_intervals(self._laws[g], next_uniforms(rows, count))
 
     def past(self, depth: float) -> Window:
-        """Return the window of all instants in [-depth, 0), each process in ascending order."""
+        """Return the window of all instants in [-depth, 0), each process in ascending order; nothing changes by it.
+
+        Raise a FieldError if they are too many.
+        """
         (window,) = self.past_row_blocks(depth, [0, self.age.size])
         return window
 
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the window of all instants in [-depth, 0) in blocks of rows, from one edge to the next."""
+        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), from one edge to the next.
+
+        Each block is a window of its rows. Raise a FieldError if instants are too many.
+        """
         from replnet.processes.kernels import write_in_order
 
         assert len(edges) == 2 or not self.joint, "dependent intervals cannot be drawn again"
@@ -296,8 +311,8 @@ class Renewals:
     def _descending_blocks(self, g: int, depth: float, low: int, counts: Ints) -> Iterator[tuple[Floats, Ints, Ints]]:
         """Yield the instants of the g-th law in [-depth, 0), in blocks: instants, their rows, and how many of each row.
 
-        In a block, instants come row by row, the latest first. Rows count from `low`, and are those of `counts`, which
-        adds up how many instants each has. A block overdraws; the surplus is discarded.
+        In a block, instants come row by row, the latest first. Rows (processes) count from `low`; `counts` has an
+        element for each, to which the number of its instants is added. A block overdraws; the surplus is discarded.
         """
         from replnet.processes.kernels import step_back
 
@@ -324,14 +339,14 @@ class Renewals:
                 intervals = self._stretch_intervals(generate(unfinished, block), members[unfinished])
 
     def _refuse(self, length: float, events: float) -> None:
-        """Raise FieldError for laws with so many `events` in a span of time that they take too long."""
+        """Raise a FieldError: the laws had so many `events` in a span of this `length` that they take too long."""
         laws = " and ".join(map(str, self._laws))
         wrong = f"{laws} had {events:.2g} events in {length:.3g} units of time, which is too many to simulate"
         raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST_INSTANTS:,} at most")
 
 
 def most_past_instants(rows: int) -> int:
-    """Return how many past instants of so many processes may be looked up at once."""
+    """Return how many past instants of so many processes may be looked up at once, in all."""
     return max(MOST_INSTANTS, PAST_INSTANTS_PER_ROW * rows)
 
 
@@ -344,16 +359,20 @@ Each row has taken counts[row] random words before, to which the function adds t
 
 @final
 class _Stock:
-    """Coming instants of many processes: those of row p are points[offset[p] + head[p] : offset[p] + tail[p]]."""
+    """Coming instants of many processes: those of row p are points[offset[p] + head[p] : offset[p] + tail[p]].
+
+    It draws more as windows need them.
+    """
 
     def __init__(
         self, laws: Sequence[Law], members: Sequence[Ints], draw: IntervalDrawer, expected: Floats, room_factor: int,
         first: Floats, serial: Ints, allocate: Callable[[int], Floats],
     ) -> None:  # fmt: skip
-        """Hold instants of rows whose laws have `members`; each row of law g has `expected`[g] instants in a window.
+        """Begin a stock with the next instant of every row, `first`; rows members[g] have law g.
 
-        Rows have `room_factor` times as much room as is likely enough. `first` is the next instant of every row, and
-        `serial` counts those before, which is kept up to date.
+        Their intervals are drawn by `draw`. Each row of law g has `expected`[g] instants in a window, and `room_factor`
+        times as much room as is likely enough, of memory that `allocate` returns. `serial` counts the instants before
+        of every row, and is kept up to date.
         """
         self._laws, self._members, self._draw, self._serial = laws, members, draw, serial
         first_block = np.minimum(np.ceil(expected + 1), CHUNK)
@@ -376,7 +395,11 @@ class _Stock:
         return np.asarray(self._points[self._offset + self._head])
 
     def window(self, start: float, end: float) -> Window:
-        """Return the window from `start` up to `end`, or as far as there is room."""
+        """Return the window from `start` up to `end`, or as far as there is room, and drop its instants from the stock.
+
+        The instants stay in memory until more are drawn. Raise a FieldError if events are too close together for
+        floats.
+        """
         from replnet.processes.kernels import find_window_ends
 
         for g, rows in enumerate(self._members):
@@ -389,7 +412,10 @@ class _Stock:
         return window
 
     def _fill_rows(self, g: int, rows: Ints, start: float, end: float) -> float:
-        """Draw instants of the g-th law up to `end`, or as far as there is room; returns how far."""
+        """Draw instants of `rows`, which have the g-th law, up to `end`, or as far as there is room; return how far.
+
+        Raise a FieldError if there is no room beyond `start`.
+        """
         from replnet.processes.kernels import append_instants, find_short_rows
 
         block, later_block = self._blocks[g]
@@ -418,7 +444,7 @@ class _Stock:
 
 
 def draw_intervals(law: Law, uniforms: Floats) -> Floats:
-    """Return intervals of `law` from uniforms, which are overwritten."""
+    """Return intervals of `law`, one for each of the uniforms in (0, 1], an array that is overwritten."""
     np.log(uniforms, out=uniforms)
     np.negative(uniforms, out=uniforms)
     return np.asarray(law.draw(uniforms), dtype=float)
@@ -436,11 +462,11 @@ class Scratch:
         self._arrays: dict[tuple[str, type], Any] = {}
 
     def floats(self, name: str, size: int) -> Floats:
-        """Return the array of floats called `name`, in this size."""
+        """Return the array of floats called `name`, in this size, with anything in it."""
         return self._array(name, size, np.float64)  # type: ignore[no-any-return]
 
     def ints(self, name: str, size: int) -> Ints:
-        """Return the array of integers called `name`, in this size."""
+        """Return the array of integers called `name`, in this size, with anything in it."""
         return self._array(name, size, np.int64)  # type: ignore[no-any-return]
 
     def _array(self, name: str, size: int, kind: type) -> Any:

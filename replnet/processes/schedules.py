@@ -52,11 +52,11 @@ class Timetable(ABC):
     @property
     @abstractmethod
     def age(self) -> Floats:
-        """The time since the last instant of every process at time zero; infinite for a process that never comes."""
+        """The time at time zero since the last instant of every process; infinite for a process that never comes."""
 
     @abstractmethod
     def between(self, begin: float, end: float) -> Events:
-        """Return all instants in [begin, end), which must not have time zero inside."""
+        """Return all instants in [begin, end), each with the number of its process; time zero must not lie inside."""
 
 
 class Schedule(ABC):
@@ -64,16 +64,22 @@ class Schedule(ABC):
 
     @abstractmethod
     def timetable(self, run: Words, names: Words) -> Timetable:
-        """Return the realisation of a run for processes whose words are `names`, in their order."""
+        """Return the realisation of this rule in a run, whose word is `run`, for processes whose words are `names`."""
 
 
 def _schedule_streams(run: Words, part: int = CHOICES) -> Streams:
-    """Return streams that belong to the schedule and to none of its processes."""
+    """Return the one stream that belongs to a schedule and to none of its processes.
+
+    `run` is the word of the run, `part` says what the stream is for, such as START.
+    """
     return streams(run, np.zeros(1, np.uint64), np.array([PURPOSES["downloads"]]), part)
 
 
 def _slots(slot: float, phase: float, begin: float, end: float) -> Ints:
-    """Return the numbers of the slots that end in [begin, end); of slot 0 a share `phase` has passed at time zero."""
+    """Return the numbers of the slots that end in [begin, end); raise a FieldError if they are too many.
+
+    A slot is `slot` long. Of slot 0 a share `phase` has passed at time zero.
+    """
     if (end - begin) / slot > MOST_AT_ONCE:
         wrong = f"{(end - begin) / slot:.3g} downloads at once"
         raise FieldError("horizon", wrong, f"at most {MOST_AT_ONCE:,}: a shorter one")
@@ -83,14 +89,20 @@ def _slots(slot: float, phase: float, begin: float, end: float) -> Ints:
 
 
 def _ends(numbers: Ints, slot: float, phase: float) -> Floats:
-    """Return the instants at which the slots of these numbers end."""
+    """Return the instants at which the slots of these numbers end.
+
+    A slot is `slot` long. Of slot 0 a share `phase` has passed at time zero.
+    """
     return np.asarray((numbers + 1 - phase) * slot)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Round(Schedule):
-    """A fixed order: process order[j % order.size] comes at the end of slot j."""
+    """A fixed order of `size` processes: order[j % order.size] comes at the end of slot j, and slots are `slot` long.
+
+    A process may come several times in the order, or never.
+    """
 
     order: Ints
     slot: float
@@ -102,7 +114,10 @@ class Round(Schedule):
 
 @final
 class _Round(Timetable):
-    """A realisation of Round, from a share `phase` of a slot and a share `place` of the order."""
+    """A realisation of a fixed order.
+
+    Time zero lies after a share `phase` of a slot and a share `place` of the order.
+    """
 
     def __init__(self, schedule: Round, phase: float, place: float) -> None:
         self._schedule, self._phase, turns = schedule, phase, schedule.order.size
@@ -138,7 +153,10 @@ class Shuffled(Schedule):
 
 @final
 class _Shuffled(Timetable):
-    """A realisation of Shuffled, from a stream for the orders and a share `phase` of a round."""
+    """A realisation of rounds in random orders, in which time zero lies after a share `phase` of a round.
+
+    `order_stream` has the random words that put the processes in order.
+    """
 
     def __init__(self, schedule: Shuffled, order_stream: Streams, phase: float) -> None:
         self._schedule, self._order_stream, self._phase = schedule, order_stream, phase
@@ -174,7 +192,10 @@ class Scattered(Schedule):
 
 @final
 class _Scattered(Timetable):
-    """A realisation of Scattered; processes of rate 0 never come."""
+    """A realisation of scattered instants: each process comes at a random point of each of its intervals 1 / rate.
+
+    Processes of rate 0 never come.
+    """
 
     def __init__(self, rates: Floats, run: Words, names: Words) -> None:
         self._size, self._active = rates.size, np.flatnonzero(rates)
@@ -198,7 +219,11 @@ class _Scattered(Timetable):
         return instants[inside], processes[inside]
 
     def _points(self, first: Ints, number: Ints) -> Events:
-        """Return one instant for each of `number[p]` intervals of process p, from the interval first[p] on."""
+        """Return one instant for each of `number[p]` intervals of process p, from the interval first[p] on.
+
+        Processes here are those with a rate above 0, in order; with each instant comes its number among all. Raise a
+        FieldError if instants are too many.
+        """
         if number.sum() > MOST_AT_ONCE:
             raise FieldError(
                 "horizon", f"{number.sum():.3g} downloads at once", f"at most {MOST_AT_ONCE:,}: a shorter one"
@@ -213,7 +238,10 @@ class _Scattered(Timetable):
 @final
 @dataclass(frozen=True, eq=False)
 class Draws(Schedule):
-    """Independent draws: at the end of every slot process i comes with probability shares[i]; these add up to 1."""
+    """Independent draws: at the end of every slot one process comes, process i with probability shares[i].
+
+    The shares add up to 1, and slots are `slot` long.
+    """
 
     shares: Floats
     slot: float
@@ -224,7 +252,10 @@ class Draws(Schedule):
 
 @final
 class _Draws(Timetable):
-    """A realisation of Draws."""
+    """A realisation of independent draws: one process comes at the end of every slot, drawn by its share.
+
+    Before time zero the instants of each process are drawn by themselves, so that two may fall into one slot.
+    """
 
     def __init__(self, schedule: Draws, run: Words, names: Words) -> None:
         self._schedule, self._run, self._names, self._choices = schedule, run, names, _schedule_streams(run)
@@ -248,14 +279,21 @@ class _Draws(Timetable):
 
     @staticmethod
     def _waits(e: Any, shares: Floats) -> Floats:
-        """Return how many slots without the process come before one with it, from standard exponentials."""
+        """Return how many slots without a process come before one with it, from a standard exponential `e` for each
+        share.
+
+        It is infinite where the share of slots is 0.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             waits = np.floor(e / -np.log1p(-shares))
         waits[shares == 0] = np.inf
         return np.asarray(waits)
 
     def _before(self, far: float, near: float) -> Events:
-        """Return the instants between `far` and `near` before zero, drawn for each process by itself."""
+        """Return the instants from `far` up to `near` before time zero, and the process of each.
+
+        They are drawn for each process by itself.
+        """
         shares, slot = self._schedule.shares, self._schedule.slot
         past = streams(self._run, self._names, np.full(shares.size, PURPOSES["downloads"]), PAST)
         ago, processes, n = [self.age], [np.arange(shares.size)], 0
@@ -271,7 +309,10 @@ class _Draws(Timetable):
 
 
 def _last(instants: Floats, processes: Ints, size: int) -> Floats:
-    """Return the age of every process at time zero, from instants before zero and their processes."""
+    """Return the age of every process at time zero, from instants before zero and the process of each.
+
+    `size` is the number of processes; the age is infinite for those without an instant.
+    """
     age = np.full(size, np.inf)
     np.minimum.at(age, processes, -instants)
     return age

@@ -76,7 +76,7 @@ class Cycle(Ordered):
         return replace(super().counted_in(unit), intervals=convert_times(self.intervals, old_unit, unit))
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start processes, each at a random place of the cycle."""
+        """Start one such process for each of `processes`, from its stream, at a random place of the cycle."""
         ends = np.cumsum(self.intervals)
         point = np.exp(-processes.start_exponentials(0)) * ends[-1]
         place = np.minimum(np.searchsorted(ends, point, side="right"), ends.size - 1)
@@ -91,7 +91,7 @@ class Cycle(Ordered):
 
 
 def _cycle_generator(intervals: Floats, begin: Ints) -> IntervalGenerator:
-    """Return a generator that goes round and round the list, from the place `begin` of every process."""
+    """Return a generator that goes round and round the list of intervals, from the place begin[p] for process p."""
     place = begin % intervals.size
 
     def generate(rows: Ints, count: int) -> Floats:
@@ -104,7 +104,7 @@ def _cycle_generator(intervals: Floats, begin: Ints) -> IntervalGenerator:
 
 @family("alternating(values=[1, 3])")
 def alternating(values: Sequence[float]) -> Ordered:
-    """Return the process that has the listed intervals in turn, over and over.
+    """Return the process that has the listed intervals in turn, over and over; raise a FieldError for a single one.
 
     >>> rn.alternating(values=[1, 3])
     alternating(values=[1, 3])
@@ -118,17 +118,20 @@ def alternating(values: Sequence[float]) -> Ordered:
 @final
 @dataclass(frozen=True, repr=False)
 class Gaussian(Ordered):
-    """A process with intervals (1), which have the normal correlations (3)."""
+    """A process whose intervals are those of a law, and depend on one another as a Gaussian sequence does.
+
+    The normal values behind them have the correlation sum of weights[i] * decays[i]**k at lag k, (3).
+    """
 
     decays: tuple[float, ...]
     weights: tuple[float, ...]
 
     def correlation(self, lag: int) -> float:
-        """Return r(lag) of (3)."""
+        """Return the correlation of the normal values behind two intervals that are `lag` apart."""
         return math.fsum(w * d**lag for w, d in zip(self.weights, self.decays, strict=True))
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start processes with correlated intervals, by (5)."""
+        """Start one process with correlated intervals for each of `processes`, from its streams."""
         age, covering = self.marginal.around_zero(processes.start_exponentials(0), processes.start_exponentials(1))
         summands = self._summands(self._normal(covering, processes), processes)
         residual = np.maximum(covering - age, 0.0)
@@ -136,20 +139,26 @@ class Gaussian(Ordered):
         return StationaryProcesses(age, residual, forwards, lambda: self._generator(summands, processes.streams(PAST)))
 
     def _normal(self, interval: Floats, processes: ProcessStreams) -> Floats:
-        """Return the normal Z_0 behind an interval, drawn among those that give it."""
+        """Return the normal value behind the `interval` of each process over time zero, drawn from all that give it."""
         low, high = self.marginal.tail(interval), self.marginal.tail(np.nextafter(interval, 0.0))
         tail = low + np.exp(-processes.start_exponentials(2)) * (high - low)
         return np.asarray(-special().ndtri(np.clip(tail, 1e-300, BELOW_ONE)))
 
     def _summands(self, total: Floats, processes: ProcessStreams) -> Floats:
-        """Return the summands (5) of processes whose sums are `total`, one row for each."""
+        """Return the summands of the normal values behind intervals, given their `total` for each process.
+
+        There is a row for each process, with one summand for each weight, drawn by (5) from the streams of `processes`.
+        """
         uniforms = np.exp(-np.array([processes.start_exponentials(3 + i) for i in range(len(self.weights))]))
         w = np.array(self.weights)[:, None]
         y = np.sqrt(w) * special().ndtri(np.minimum(uniforms, BELOW_ONE))
         return np.asarray((w * total + y - w * y.sum(axis=0)).T, order="C")
 
     def _generator(self, summands: Floats, streams: Streams) -> IntervalGenerator:
-        """Return a generator of the intervals after the summands of time zero; each takes a word per summand."""
+        """Return a generator of the intervals after those with these summands, one row for each process and its stream.
+
+        Each interval takes a word of the stream per summand. It works on a copy of the summands.
+        """
         from replnet.processes.kernels import fill_uniforms, sum_autoregressions
 
         decay, summands = np.array(self.decays), summands.copy()
@@ -169,6 +178,8 @@ class Gaussian(Ordered):
 def correlated(law: object, rho: float) -> Ordered:
     """Return the process of intervals of `law`, with normal correlation `rho` of neighbours and rho^k at distance k.
 
+    Raises a FieldError unless `rho` lies between -1 and 1.
+
     >>> rn.correlated(law=rn.pareto(alpha=3, rate=2), rho=0.9)
     correlated(law=pareto(alpha=3, rate=2), rho=0.9)
     """
@@ -180,7 +191,10 @@ def correlated(law: object, rho: float) -> Ordered:
 
 @family("longrange(law=pareto(alpha=3, rate=2), hurst=0.8)")
 def longrange(law: object, hurst: float) -> Ordered:
-    """Return the process of intervals of `law` with long-range dependence: correlations fall as slowly as (4).
+    """Return the process of intervals of `law` with long-range dependence, whose correlations fall very slowly.
+
+    At lag k the normal values behind them have about the correlation (1 + k)^(2 hurst - 2). Raises a FieldError unless
+    `hurst` lies between 0.5 and 1.
 
     >>> rn.longrange(law=rn.pareto(alpha=3, rate=2), hurst=0.8)
     longrange(law=pareto(alpha=3, rate=2), hurst=0.8)

@@ -54,7 +54,7 @@ def mix(z: Words) -> Words:
 
 
 def name_words(names: Iterable[str]) -> Words:
-    """Return a word for each name; not by `hash`, which differs from process to process."""
+    """Return a 64-bit word for each name, a digest of it; not by `hash`, which differs from process to process."""
     digests = bytearray()  # grows in place, where millions of digests of their own would take ten times as much
     for name in names:
         digests += hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -68,7 +68,11 @@ def seed_words(seed: int, replication: int) -> Words:
 
 
 def streams(run: Words, names: Words, purpose: Numbers, part: int) -> Streams:
-    """Return the streams of many (name, purpose) pairs, for one part (START, FUTURE, ...) of one run."""
+    """Return the streams of many pairs of a name and a purpose, for one run and for one part of what they are for.
+
+    `run` is the word of the run, `names` are words of names, `purpose` has numbers from PURPOSES, and the arrays are
+    broadcast; `part` is START, FUTURE, PAST, CHOICES or LOSSES.
+    """
     names, purpose = np.broadcast_arrays(run + names, purpose)
     result = Streams(np.empty(names.size, np.uint64), np.empty(names.size, np.uint64))
     for begin in range(0, names.size, NAMES_AT_ONCE):
@@ -78,7 +82,10 @@ def streams(run: Words, names: Words, purpose: Numbers, part: int) -> Streams:
 
 
 def _streams_block(names: Words, purpose: Numbers, part: int) -> Streams:
-    """Return the streams of a block of names, to which the word of the run is added already."""
+    """Return a stream for each of a block of names, to which the word of the run is added already.
+
+    `purpose` has the number of a purpose for each; `part` is START, FUTURE, PAST, CHOICES or LOSSES.
+    """
     label = (purpose * 8 + part + 1).astype(np.uint64)
     key = mix(mix(names) + label * GOLDEN)
     gamma = mix(key + GOLDEN) | np.uint64(1)
@@ -95,7 +102,7 @@ class ProcessStreams(NamedTuple):
     purpose: Numbers
 
     def of(self, rows: Numbers) -> ProcessStreams:
-        """Return the streams of the processes number `rows`."""
+        """Return the streams of the processes with these numbers, in this order."""
         return ProcessStreams(self.run, self.names[rows], self.purpose[rows])
 
     def streams(self, part: int) -> Streams:
@@ -103,27 +110,27 @@ class ProcessStreams(NamedTuple):
         return streams(self.run, self.names, self.purpose, part)
 
     def start_exponentials(self, n: int) -> npt.NDArray[np.float64]:
-        """Return the n-th standard exponential of every process's start."""
+        """Return an array of the n-th standard exponential of every process's stream for its start."""
         return exponentials(self.streams(START), n)
 
 
 def words(streams: Streams, n: int | Numbers) -> Words:
-    """Return the n-th word of every stream, or several words of a single one; n may be negative."""
+    """Return the n-th word of every stream, or for an array `n` several words of a single one; n may be negative."""
     return mix(streams.key + (np.atleast_1d(n) + 1).astype(np.uint64) * streams.gamma)
 
 
 def uniforms(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th uniform in (0, 1] of every stream, or several of a single one."""
+    """Return the n-th uniform in (0, 1] of every stream, or for an array `n` several of one; n may be negative."""
     return np.asarray(((words(streams, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
 def exponentials(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th standard exponential of every stream, or several of a single one."""
+    """Return the n-th standard exponential of every stream, or for an array `n` several of one; n may be negative."""
     return np.asarray(-np.log(uniforms(streams, n)))
 
 
 def word(key: int, gamma: int, n: int) -> int:
-    """Return the n-th word (1) of one stream, in plain integers; n may be negative."""
+    """Return the n-th 64-bit word (1) of the stream with this key and gamma, as plain integers; n may be negative."""
     z = (key + (n + 1) * gamma) & MASK
     z = ((z ^ (z >> 30)) * FACTORS[0]) & MASK
     z = ((z ^ (z >> 27)) * FACTORS[1]) & MASK
@@ -133,8 +140,8 @@ def word(key: int, gamma: int, n: int) -> int:
 def draw_distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
     """Return k distinct numbers of 0..n-1, every set equally likely (Floyd's method).
 
-    They are drawn from the words of a stream for the wake number `wake`. With `mixed` every order is equally likely as
-    well; where k = n, all n come in ascending order.
+    They are drawn from the k words from number `wake` * k on of the stream with this key and gamma. With `mixed` every
+    order is equally likely as well; where k = n, all n come in ascending order.
     """
     if k == n:
         return list(range(n))

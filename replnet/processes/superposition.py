@@ -33,7 +33,7 @@ WINDOW_INSTANTS = 1 << 11  # to draw at once
 @final
 @dataclass(frozen=True, repr=False)
 class UnionGap(Numerical):
-    """The law of the intervals of a union, each as likely as any other."""
+    """The law of the intervals of a union of independent processes, each interval as likely as any other."""
 
     members: tuple[tuple[Law, int], ...]  # laws, each with how many processes follow it
 
@@ -58,7 +58,10 @@ class UnionGap(Numerical):
         return 1 / math.fsum(count * law.rate for law, count in self.members)
 
     def _log_age_tails(self, x: Array, left_out: int) -> Array:
-        """Return the log of the product in (2), without one process of law `left_out`; of (1) if `left_out` is -1."""
+        """Return the log of the chance that the ages of all members exceed x, without one that follows law `left_out`.
+
+        `left_out` is a place in `members`, or -1 to leave out none.
+        """
         total = np.zeros(np.shape(x))
         for place, (law, count) in enumerate(self.members):
             if count > (place == left_out):
@@ -67,7 +70,7 @@ class UnionGap(Numerical):
         return total
 
     def _shares_and_tails(self, x: Array) -> list[tuple[float, Array]]:
-        """Return by law the share of intervals that begin with it, and the log of their tail (2)."""
+        """Return, for each law, the share of intervals that begin with its events, and the log of their tail at x."""
         return [
             (count * law.rate * self.mean, self._log_age_tails(x, place) - law.hazard(x))
             for place, (law, count) in enumerate(self.members)
@@ -92,7 +95,7 @@ class UnionGap(Numerical):
 
 
 def _union_text(gap: UnionGap) -> str:
-    """Return the text of the union with these intervals."""
+    """Return the text of the union with these intervals, such as "superposition(law=..., count=2)"."""
     if len(gap.members) == 1:
         ((law, count),) = gap.members
         return f"superposition(law={law}, count={count})"
@@ -102,7 +105,7 @@ def _union_text(gap: UnionGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Union(Ordered):
-    """A process that has all events of many processes."""
+    """A process that has all events of many independent processes."""
 
     marginal: UnionGap
 
@@ -111,7 +114,7 @@ class Union(Ordered):
         return Union(gap, _union_text(gap))
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start unions: for each of `processes`, all its members with streams of their own."""
+        """Start one union for each of `processes`, all of whose members have streams of their own."""
         from replnet.processes.renewal import Renewals
 
         laws, counts = zip(*self.marginal.members, strict=True)
@@ -125,9 +128,9 @@ class Union(Ordered):
 
 
 def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
-    """Return the row that every instant of a window belongs to, and the instants.
+    """Return the number of the union that every instant of a window belongs to, and the instants, in the same order.
 
-    `rows` is the number of unions, each of which has as many members one after another.
+    `rows` is the number of unions. The window has their members, of which each union has as many, one after another.
     """
     number = window.last - window.first
     ends = np.cumsum(number)
@@ -136,7 +139,10 @@ def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
 
 
 def _forward_generator(members: Renewals, rows: int) -> IntervalGenerator:
-    """Return a generator of the waits between coming instants of the members."""
+    """Return a generator of the waits between coming instants of unions, of which there are `rows`.
+
+    `members` has the members of each union, as many for each, one after another; their windows are used up.
+    """
     owner, points, last = np.empty(0, np.int64), np.empty(0), np.zeros(rows)
     begin, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
@@ -159,7 +165,10 @@ def _forward_generator(members: Renewals, rows: int) -> IntervalGenerator:
 
 
 def _backward_generator(members: Renewals, rows: int) -> IntervalGenerator:
-    """Return a generator of the waits between past instants of the members, latest first."""
+    """Return a generator of the waits between past instants of unions, latest first, of which there are `rows`.
+
+    `members` has the members of each union, as many for each, one after another.
+    """
     depth, points = members.length / 64, np.zeros(1)
     instants_used, instants_known, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
@@ -182,6 +191,8 @@ def _backward_generator(members: Renewals, rows: int) -> IntervalGenerator:
 @family("superposition(law=pareto(alpha=3, rate=2), count=20)")
 def superposition(laws: Sequence[object] | None = None, *, law: object = None, count: int | None = None) -> Ordered:
     """Return the union of independent processes: one for each law in `laws`, or `count` processes of one law.
+
+    Raises a FieldError unless there are 2 to 10,000 of them, given in one of these ways.
 
     >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
     40.0
@@ -208,7 +219,7 @@ def superposition(laws: Sequence[object] | None = None, *, law: object = None, c
 
 
 def _count(count: object) -> int:
-    """Return the number of processes; raise FieldError unless it is a whole number from 2."""
+    """Return the number of processes; raise a FieldError unless it is a whole number from 2 to 10,000."""
     number = finite("count", count)
     if not 2 <= number <= MOST_MEMBERS or number != int(number):
         raise FieldError(

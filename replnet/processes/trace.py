@@ -66,7 +66,10 @@ def trace(
 
 
 def date_unit(times: Floats) -> str | None:
-    """Return the unit in which all these numbers are times since 1970, from 1990 to 2100; None if they are no dates."""
+    """Return the unit, s, ms or us, in which all these numbers are times since 1970, from 1990 to 2100.
+
+    None if they are no dates.
+    """
     low, high = float(np.min(times)), float(np.max(times))
     return next(
         (
@@ -79,7 +82,11 @@ def date_unit(times: Floats) -> str | None:
 
 
 def read_times(path: Path, column: str | int | None = None) -> tuple[Floats, str | None]:
-    """Return the event times in `path`, which must ascend there, and their unit if they are dates, else None."""
+    """Return the event times in a file, which must ascend there, and their unit if they are dates, else None.
+
+    `column` is a header's name or a number from 1; without it, the column with a usual name, such as timestamp, else
+    the first. Raises a FieldError if the file cannot be read so, or has fewer than 2 events.
+    """
     entries = _read_entries(path, column)
     times, unit = _parse_times(path, entries)
     if times.size < 2:
@@ -111,7 +118,11 @@ def _read_text(path: Path) -> str:
 
 
 def _read_entries(path: Path, column: str | int | None) -> list[Line]:
-    """Return the text of each event's time, with the number of its line."""
+    """Return the text of each event's time in a file, with the number of its line.
+
+    `column` is a header's name or a number from 1; without it, the column with a usual name, else the first. Empty
+    lines, comments and the header are left out. Raise a FieldError if the file cannot be read, or lacks the column.
+    """
     lines = _read_text(path).splitlines()
     content = [
         (place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")
@@ -134,7 +145,11 @@ def _read_entries(path: Path, column: str | int | None) -> list[Line]:
 
 
 def _find_column(path: Path, first: list[str], column: str | int | None) -> int:
-    """Return the place of the times in a row, given the first row."""
+    """Return the index of the times in a row, given the texts of the `first` row.
+
+    `column` is one of these texts, or a number from 1; without it, the first usual name, such as timestamp, else the
+    first column. Raise a FieldError, which names `path`, if there is no such column.
+    """
     if isinstance(column, bool) or not isinstance(column, (int, str, type(None))):
         raise FieldError("column", f"{column!r} is not a column", "a name of the header, or a number from 1")
     if isinstance(column, int):
@@ -155,7 +170,10 @@ def _is_header(text: str) -> bool:
 
 
 def _parse_times(path: Path, entries: list[Line]) -> tuple[Floats, str | None]:
-    """Return the times, and the unit of dates, which count since 1970; None if they are plain numbers."""
+    """Return the times, and the unit in which they count since 1970 if they are dates; None if they are plain numbers.
+
+    Raise a FieldError, which names `path` and a line, if one is no time, or if dates and numbers are mixed.
+    """
     try:
         times = np.array([text for _, text in entries], dtype=float)
         if np.isfinite(times).all():
@@ -177,7 +195,7 @@ def _parse_times(path: Path, entries: list[Line]) -> tuple[Floats, str | None]:
 
 
 def _parse_time(text: str) -> tuple[float, str] | None:
-    """Return the number, or the seconds since 1970 of a date, and the word for which of both; None for other text."""
+    """Return the number, or the seconds since 1970 of a date, with the word "number" or "date"; None for other text."""
     try:
         time = float(text)
     except ValueError:

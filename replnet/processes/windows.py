@@ -34,7 +34,7 @@ MOST_IN_PERIOD = 1e6  # events in a period, above which floats no longer tell th
 
 
 class Parts(NamedTuple):
-    """The parts of a mixture: the chance of each, where it begins, and where it ends."""
+    """The parts of a mixture, constants or uniforms: the chance of each, where it begins, and where it ends."""
 
     chance: Floats
     low: Floats
@@ -44,7 +44,7 @@ class Parts(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class WindowGap(Numerical):
-    """The law of the intervals (2), each as likely as any other."""
+    """The law of the intervals of events that mostly fall into a window of the day, each as likely as any other."""
 
     mean_rate: float
     window: float
@@ -60,17 +60,20 @@ class WindowGap(Numerical):
 
     @property
     def step(self) -> float:
-        """The step 1 / n of the even clock in (2)."""
+        """The distance of events, as a share of the period, on a clock on which they are equally far apart."""
         return 1 / (self.mean_rate * self.period)
 
     def clock_time(self, u: Floats) -> Floats:
-        """Return the time R(u) of (1) at which the even clock shows u, in periods."""
+        """Return the time R(u) of (1), in periods, at which the clock on which events are equally far apart shows `u`.
+
+        That clock is slow or fast: a share of its period passes while the window lasts, the rest outside.
+        """
         day = np.floor(u)
         return np.asarray(day + np.interp(u - day, (0.0, self.share, 1.0), (0.0, self.window / self.period, 1.0)))
 
     @cached_property
     def parts(self) -> Parts:
-        """The mixture of constants and uniforms that an interval (2) has."""
+        """The mixture that an interval has: of constants and of uniforms between two ends."""
         w, s = self.window / self.period, self.share
         edges = np.unique(np.concatenate([[0.0, s, 1.0], (np.array([0.0, s]) - self.step) % 1.0]))
         chance, middle = np.diff(edges), (edges[1:] + edges[:-1]) / 2
@@ -82,7 +85,10 @@ class WindowGap(Numerical):
         return Parts(chance, ends[: low.size], ends[low.size :])
 
     def _sum(self, x: Array, value: Callable[[Floats, float, float], Floats]) -> Array:
-        """Return the mean of `value(x, low, high)` over the parts of the mixture, which go from `low` to `high`."""
+        """Return the mean of `value(x, low, high)` over the parts of the mixture, weighted by their chance.
+
+        A part goes from `low` to `high`; `value` is called with x as an array.
+        """
         points = np.asarray(x, dtype=float)
         parts = zip(*(column.tolist() for column in self.parts), strict=True)
         return sum(chance * value(points, low, high) for chance, low, high in parts)
@@ -109,7 +115,10 @@ class WindowGap(Numerical):
 
     @cached_property
     def _quantiles(self) -> tuple[Floats, Floats]:
-        """The polygon of the quantile: the probabilities below and at each end of a part, and these ends."""
+        """The polygon of the quantile function: the probabilities below and up to each end of a part, and these ends.
+
+        Both arrays ascend, with two elements for each end.
+        """
         ends = np.unique(np.concatenate(self.parts[1:]))
         cumulative = np.asarray(self.cdf(ends))
         atoms = self._sum(ends, lambda x, low, high: 1.0 * ((x == low) & (low == high)))
@@ -154,7 +163,7 @@ def _share_below(part: Floats, width: float, atom: NDArray[np.bool_]) -> Floats:
 
 
 def _merge_near(values: Floats) -> Floats:
-    """Return `values` with those that differ by rounding alone made equal."""
+    """Return `values` with those that differ by rounding alone made equal, in the order in which they came."""
     order = np.argsort(values)
     first = np.diff(values[order], prepend=-np.inf) > ROUNDING
     merged = np.empty_like(values)
@@ -163,7 +172,7 @@ def _merge_near(values: Floats) -> Floats:
 
 
 def _windowed_text(gap: WindowGap) -> str:
-    """Return the text of the process with these intervals."""
+    """Return the text of the process with these intervals, such as "windowed(rate=2, window=6, period=24)"."""
     share = f", share={number_text(gap.share)}" if gap.share < 1 else ""
     sizes = f"rate={number_text(gap.mean_rate)}, window={number_text(gap.window)}, period={number_text(gap.period)}"
     return f"windowed({sizes}{share})"
@@ -172,12 +181,12 @@ def _windowed_text(gap: WindowGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Windowed(Ordered):
-    """A process with events at equal distances on the clock (1)."""
+    """A process with events at equal distances on a clock that is faster or slower in a window of each period."""
 
     marginal: WindowGap
 
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
-        """Start processes, each at a random time of the day and a random phase."""
+        """Start one process for each of `processes`, from its stream, at a random time of day and a random phase."""
         time, phase = np.exp(-processes.start_exponentials(0)), np.exp(-processes.start_exponentials(1))
         w, s = self.marginal.window / self.marginal.period, self.marginal.share
         # If nothing happens outside the window, the whole rest of the day is one instant of the even clock.
@@ -187,9 +196,10 @@ class Windowed(Ordered):
         )
 
     def _generator(self, time: Floats, now: Floats, phase: Floats, direction: int) -> IntervalGenerator:
-        """Return a generator of intervals from a time of the day on, at which u = `now`.
+        """Return a generator of intervals from a `time` of the day on, at which the clock of the events shows `now`.
 
-        The first event is `phase` steps away; `direction` is 1 to go on, and -1 to go back.
+        On that clock they are equally far apart. All three arrays have an element per process. The first event is
+        `phase` steps away; `direction` is 1 to go on in time, and -1 to go back.
         """
         gap, intervals_given = self.marginal, np.zeros(time.size, np.int64)
 
@@ -207,7 +217,10 @@ class Windowed(Ordered):
 def windowed(
     window: float, period: float, share: float = 1.0, *, rate: float | None = None, mean: float | None = None
 ) -> Ordered:
-    """Return the process with events at equal distances, but for a share, or all, of them in a window of each period.
+    """Return the process with equally distant events, squeezed so that a share, or all, fall into a window of a period.
+
+    `window` is the length of the window, and `share` that of the events in it. Either the `rate` of events or their
+    `mean` interval is given. Raises a FieldError if an argument is out of range.
 
     >>> rn.windowed(window=6, period=24, rate=1).rate
     1.0
