@@ -241,10 +241,11 @@ def scatter_pulls(start, window, askers, key, gamma, losses, mixed, bucket, scal
 
 @njit(cache=True)
 def sort_slices(start, width, begins, ends, loose_times, loose_pairs, head, first, times, pairs):
-    """Sort slices of time, whose pulls a coarse sort has left in no order, and write them one after another.
+    """Sort slices of time, whose pulls a coarse sort has left in no order, into `times` and `pairs`, one after another.
 
-    Each is sorted by buckets of its own. Slice s has the pulls from begins[s, z] to ends[s, z] for every z, at times
-    from start + s * width on. The first pull goes to place `first`.
+    Each is sorted by buckets of its own, for which `head` has room. Slice s has the pulls from begins[s, z] to ends[s,
+    z] of `loose_times` and `loose_pairs` for every z, at times from start + s * width on. The first pull goes to place
+    `first`.
     """
     for s in range(begins.shape[0]):
         n = 0
