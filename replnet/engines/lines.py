@@ -100,7 +100,10 @@ def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Return a mask of the nodes that spend bandwidth on answers to replicas."""
+    """Return a mask of the nodes that spend bandwidth on answers to replicas.
+
+    Sources do, and all other nodes as well if the network charges both ends.
+    """
     return np.asarray((plan.topology.role == SOURCE) | plan.replicas_pay_for_answers)
 
 
@@ -200,9 +203,9 @@ class Lines:
         return has_room
 
     def _count_message(self, node: int, now: float, has_room: bool) -> None:
-        """Count a message for a node, that whose line it came to or the client it is for; as refused too without room.
+        """Count a message, and as refused if it had no room, unless it came before time zero.
 
-        Messages before time zero are not counted.
+        `node` is the node whose line it came to, or, for an answer, the client that it is for.
         """
         if now >= 0:
             self.counts.came[node] += 1
@@ -215,7 +218,10 @@ class Lines:
             self._free[node] = now
 
     def stop(self, node: int, now: float) -> None:
-        """Let a node go down, and forget the messages in its line."""
+        """Let a node go down: the messages in its line are lost, and none to a client leaves until it is restarted.
+
+        Nodes without a limit have no line, so nothing happens.
+        """
         if self._cost[node]:
             self._count_idle(node, now)
             self._free[node] = np.inf

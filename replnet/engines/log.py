@@ -118,7 +118,7 @@ class LogWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on the rows that have been added since the last time."""
+        """Hand the rows that have been added since the last time to the function `keep`."""
         if self._rows:
             columns_of_rows = [np.array(column) for column in zip(*self._rows, strict=True)]
             self._rows.clear()

@@ -372,7 +372,7 @@ class Plan:
         """The views, each with the number of its first choice and the number of its choices.
 
         A view shows what a client would find that asks some nodes at random. A choice is one such set of nodes; choices
-        are numbered past all nodes.
+        are numbered past all nodes, and there are MOST_CHOICES per view at most.
         """
         counts = [min(comb(view.nodes.size, view.ask), MOST_CHOICES) for view in self.topology.views]
         first = self.size + np.cumsum([0, *counts])
@@ -427,7 +427,7 @@ class Plan:
         return 1 if together else max(self.sources.size * many.spec.replicas // COPIES_OF_SLICE, 1)
 
     def source_slice(self, number: int) -> Plan:
-        """Return the plan of the `number`-th slice of the aggregate's sources."""
+        """Return the plan of one slice of the aggregate's sources, by its number from 0 to `source_slice_count` - 1."""
         ends = np.linspace(0, self.sources.size, self.source_slice_count + 1).astype(np.int64)
         from replnet.network import part_of
 
@@ -435,7 +435,7 @@ class Plan:
 
     @cached_property
     def weight(self) -> Floats:
-        """The weight of the source of every cell in means over sources."""
+        """The weight that the source of every cell has in means over sources, 1 on average."""
         rows, weights = self.cells[0], self.topology.weights
         return np.ones(rows.size) if weights is None else weights[rows]
 

@@ -197,7 +197,7 @@ class _Batch:
         return (turn - np.minimum((chance * turns).astype(np.int64), turns - 1)) % turns
 
     def _find_views(self) -> Views:
-        """Return which places the choices of views look at.
+        """Return which places every choice of a view looks at, and by place which choices look at it.
 
         If a view has very many choices, those that are kept are drawn at random.
         """
@@ -260,7 +260,10 @@ class _Batch:
         return np.asarray(count + np.count_nonzero(settling_times(plan) > depth))
 
     def _initial_copies(self, depth: float) -> HeldCopies:
-        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old."""
+        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old.
+
+        The other slots, such as those of clients, hold none.
+        """
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slot_count * self._layout.count
         copy = np.where(np.tile(layout.is_copy_slot, layout.count), -depth, NOT_HELD)
         cell = layout.repeat(layout.cell_of_slot, cells)
@@ -328,7 +331,7 @@ class _Batch:
             is_known[own_slots] = is_known[slots_seen].all(axis=0)
 
     def _may_be_old(self, depth: float) -> Flags:
-        """Return a mask, by slot, of the copies that may be from before the past, which is so deep.
+        """Return a mask, by slot, of the copies that may be from before the past, which begins at -depth.
 
         Choices of views hold none of their own.
         """
@@ -365,9 +368,10 @@ class _Batch:
         return Replies(np.empty((0, layers)), np.empty(0), np.empty((0, width), np.int64))
 
     def _room_for_replies(self, waiting: Ints, places: Ints, n: int) -> Replies:
-        """Return room for the replies to n pulls.
+        """Return room for the replies to the n pulls of a queue, a row for each.
 
-        Replies on their way, to pulls that were `waiting`, are moved to their new `places` in the queue.
+        Replies on their way, to pulls that were `waiting` at these places of the queue before, are moved to their new
+        `places`.
         """
         before, scratch = self._replies, self._layout.scratch
         layers, width = before.held.shape[1], before.lists.shape[1]
@@ -489,7 +493,8 @@ class _Batch:
     def _pass_blocks(self, sources: Window, blocks: Iterator[Window]) -> None:
         """Apply a window that comes in blocks of rows to the copies, in one pass after another over slices of time.
 
-        `sources` is the block with the updates, and `blocks` yields those with the wakes of pulls.
+        `sources` is the block with the updates, and `blocks` yields those with the wakes of pulls. The stretches that
+        the passes write are added to the tally.
         """
         if sources.start == sources.end:
             return
@@ -544,7 +549,8 @@ class _Batch:
     def _take_output(self, window: Window, out: PassOutput, stretches: int, answers: int) -> None:
         """Add the stretches and answers that a pass has written to `out`, so many of each, to the tally.
 
-        Before time zero only answers are kept, for later: they may come after it.
+        The updates of the window are added first if freshness is sampled. Before time zero only answers are kept, for
+        later: they may come after it.
         """
         answers_out = out.answered_at[:answers], out.client_slot[:answers], out.brought_departure[:answers]
         if self._tally is None:

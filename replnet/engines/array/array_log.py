@@ -47,7 +47,7 @@ class ArrayLog:
         self.phase = layout.askers.phase
 
     def begin(self, depth: float) -> None:
-        """Begin the past at -depth, and drop the rows of an earlier attempt."""
+        """Begin the log of a path whose past begins at -depth, and drop the rows of an earlier attempt."""
         self._rows.clear()
         self._floor = -depth
         self._down = Outages(self._plan, self._run, depth, self._horizon).by_node
@@ -82,8 +82,8 @@ class ArrayLog:
     def _record_pulls(self, window: Window, times: Floats, pairs: Ints) -> None:
         """Add the rows of the pulls that a window has sent, or failed to send.
 
-        `times` and `pairs` have the instant of each pull, and its asker's place and the place asked (NOBODY if it
-        failed).
+        `times` has the instant of each pull, and `pairs` its asker's place << 32 | the place asked, which is NOBODY if
+        it failed.
         """
         place, peer = pairs >> 32, pairs & NODE
         process, nobody, node = self._askers_of(window, times, place), peer == NOBODY, self._layout.places.node[place]
@@ -94,7 +94,10 @@ class ArrayLog:
         self._add_rows(columns(times[rows], event[rows], node[rows], peer[rows]))
 
     def _askers_of(self, window: Window, times: Floats, place: Ints) -> Ints:
-        """Return the number of the asker that each pull belongs to, from the instants and places of pulls."""
+        """Return the number, among the askers of the layout, of the one that sent each pull of a window.
+
+        `times` and `place` have the instant of each pull and the place that sent it, in the order of both.
+        """
         askers, rows = self._layout.askers, self._asking.start + self._layout.askers.row
         number = window.last[rows] - window.first[rows]
         asker = np.repeat(np.arange(number.size), number)
@@ -126,8 +129,8 @@ class ArrayLog:
     def _record_arrivals(self, sent: Floats, pairs: Ints, held: Floats, waits: Floats) -> None:
         """Add the rows of the replies that have arrived, and of the answers that they complete.
 
-        `sent` has the instants of the pulls, and `pairs` the asker's place and the place asked. `held` has the copies
-        that the replies bring, a row per pull, and `waits` how long they waited in line; -1 if there is no reply.
+        The arrays have a row per pull: the instant at which it was sent, its asker's place << 32 | the place asked, the
+        copies that the reply brings, and how long it waited in line, -1 if there is no reply.
         """
         delay, place = self._layout.delay, pairs >> 32
         peer = self._layout.places.node[np.minimum(pairs & NODE, self._last_place)]

@@ -104,7 +104,10 @@ class Layout:
 
     @cached_property
     def _component_of_node(self) -> Ints:
-        """The component of every node that does not split, in the order of their first nodes; -1 for the others."""
+        """The component of every node that does not split, -1 for the others.
+
+        They are numbered by their first nodes.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

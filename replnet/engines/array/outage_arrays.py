@@ -58,8 +58,8 @@ class OutageArrays:
     def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
         """Add to `counts`, by process that pulls, its wakes in a window at which its node is down.
 
-        `rows` are the rows of pulls in the window, and `phase` says which wakes of a shared clock are those of a
-        process.
+        `rows` are the rows of pulls in the window. Of the n-th wakes of a shared clock, those with n % turns == phase
+        are those of a process, where `phase` has an entry for each that pulls.
         """
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.pull_processes

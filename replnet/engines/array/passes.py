@@ -122,7 +122,10 @@ class Replies(NamedTuple):
 
 
 class HeldCopies(NamedTuple):
-    """The copies that every place holds, by slot, and the sums that they add to, by cell."""
+    """The copies that every place holds, by slot, and the sums that they add to, by cell.
+
+    A copy is a number: the instant until which it is fresh if freshness is sampled, else the instant of its departure.
+    """
 
     first_slot: Any  # by place
     copy: Any
@@ -239,8 +242,8 @@ def receive_list(i, need, handed, length, lacking, contacts):
 def is_cut(side, first, starts, ends, i, j, t):
     """Whether a cut stops messages from place i to place j at time t.
 
-    side[c, i] has bits for the sides of cut c on which place i is; the cut lasts over the spans from starts[z] to
-    ends[z] for z from first[c] to first[c + 1].
+    side[c, i] has a bit for each of the two sides of cut c on which place i is; the cut lasts over the spans from
+    starts[z] to ends[z] for z from first[c] to first[c + 1].
     """
     for c in range(side.shape[0]):
         a, b = side[c, i], side[c, j]
@@ -589,7 +592,7 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
         until, delay, horizon, floor, sources, pulled, points, coming, copies, nodes, views, contacts, faults, replies,
         out,
     ):  # fmt: skip
-        """Apply turns, pulls, answers and replies up to `until`; return the numbers of stretches and of answers."""
+        """Apply turns, pulls, answers and replies up to `until`; return how many stretches and answers are in `out`."""
         times, pairs, held, waits, n, answers = pulled.times, pulled.pairs, replies.held, replies.waits, 0, 0
         base, copy, since, cell = copies.first_slot, copies.copy, copies.since, copies.cell
         fresh, sums, source_at, layer_of = copies.fresh, copies.sums, sources.source_at, sources.layer

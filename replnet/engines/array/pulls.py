@@ -159,8 +159,9 @@ def count_pulls(first, last, serial, askers, out):
 def find_buckets(start, window, askers, bucket, scale, begin, earlier_pulls, head):
     """Write into `head` where the pulls of every bucket of a window, a span of time, begin in the queue.
 
-    `start` is the beginning of the window, and begin[c] that of component c in the queue. It has the buckets from
-    bucket[c] on, scale[c] of them per unit of time, behind its pulls of earlier windows, which are earlier_pulls[c].
+    `window` has the instants, by row, at which askers wake, and `start` is its beginning. Component c begins at
+    begin[c] in the queue, and has the buckets from bucket[c] on, scale[c] of them per unit of time, behind its pulls of
+    earlier windows, which are earlier_pulls[c].
     """
     points, offset, first, last, serial = window
     head[:] = 0

@@ -156,7 +156,7 @@ class RunnerListener(Protocol):
         """Learn that a replica, `node`, has received the copies of a peer that polls it both ways."""
 
     def note_copies(self, now: float, node: int, copies: Copies) -> None:
-        """Learn that a node holds these copies from now on; none while it is down."""
+        """Learn that a node holds these copies, and no others, from now on; none while it is down."""
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
         """Learn that a query of a client, which was due at `due`, has ended with these copies."""
@@ -260,12 +260,15 @@ class Delays:
     """The delays of messages; messages between the same two nodes draw theirs one after another."""
 
     def __init__(self, plan: Plan, run: Words, sent: Mapping[tuple[int, int], int] | None = None) -> None:
-        """Carry on after the messages in `sent`: by sender and receiver, the number of the last one, from 0."""
+        """Carry on after the messages in `sent`: by sender and receiver, the number of the last one, from 0.
+
+        None stands for no messages; `run` has the seed words of the replication.
+        """
         self._plan, self._run, self._one = plan, run, plan.constant_delay
         self.sent = dict(sent or {})  # by sender and receiver, the number of the last message, from 0
 
     def of(self, sender: int, to: int) -> float:
-        """Return the delay of the next message from a sender to a receiver."""
+        """Return the delay of the next message from a sender to a receiver; count the message if that is random."""
         if self._one is not None:
             return self._one
         delays = self._plan.delays
@@ -506,7 +509,7 @@ class Runner:
             self._send_reply(now, 0.0, asker, target, pulled, NoReply(pull.query))
 
     def _send_reply(self, now: float, wait: float, asker: int, target: int, pulled: float, message: Message) -> None:
-        """Send a reply, or the message that there is none, which leaves after its wait in line.
+        """Send a reply, or the message that there is none, from `target` to `asker`; it leaves after its wait in line.
 
         `pulled` is the instant at which the pull left.
         """
@@ -574,7 +577,7 @@ class RunnerState(NamedTuple):
     """The state of a runner at an instant, from which another can carry on.
 
     It has the memory of every node, the messages on their way, the number of the last message by sender and receiver,
-    when open queries were due by client and number, and the state of lines; None without limited bandwidth.
+    when open queries were due by client and number, and the state of lines (None without limited bandwidth).
     """
 
     memories: dict[int, Memory]

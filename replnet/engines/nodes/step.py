@@ -125,7 +125,8 @@ class StepRun:
     def _find_known_copies(self) -> dict[tuple[int, int], float]:
         """Return, by (node, row), the departures of copies whose age is known as they came straight from the source.
 
-        The last download before time zero tells the age, if it was before the past.
+        The last download before time zero tells the age, if it was before the past. Copies that no process ever asks
+        for are known as well, as NEVER_CAME.
         """
         process, node, row = self._plan.direct_copies
         delay, number = self._plan.constant_delay, np.ones(self._ages.size, np.int64)
