@@ -268,14 +268,14 @@ class NodeMeasure:
 
     @cached_property
     def copies(self) -> Floats:
-        """The number of copies, by cell, that these nodes, and views of them, have room for and are counted with."""
+        """The number of copies for which these nodes count, by cell, those of views of these nodes alone among them."""
         pairs = [(row, i) for i, rows in self._counted_rows.items() if not self._plan.clients[i] for row in rows]
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
 
     def states(self, now: float, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return how many copies each of some nodes holds, and how many of these are fresh."""
+        """Return, as two arrays, how many copies each of these nodes holds, and how many of them are fresh."""
         self._take_updates(now)
         copies_of_nodes = [
             [(row, departure) for row, (departure, _) in self._held.get(i, {}).items() if departure != NOT_HELD]

@@ -164,7 +164,7 @@ class Replica:
         self.copies, self.contacts, self._served = {}, (), Contacts()
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the pulls of a wake for this purpose, and the command for the next one."""
+        """Return the commands to send the pulls of a wake for this purpose, and to wake for the next one."""
         schedule = self._schedules[purpose]
         nodes_asked = self.contacts if self._recent and purpose == "polls" else next(schedule.choices)
         pull = schedule.pull._replace(offered=self.copies) if schedule.two_way else schedule.pull
@@ -208,11 +208,11 @@ class Client:
         self._schedule, self._last_query, self._open = schedule, 0, dict[int, _Query]()
 
     def start(self) -> list[Command]:
-        """Return the command for the first query."""
+        """Return the command for the first query, as a list of one."""
         return [Wake(next(self._schedule.instants), "queries")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the pulls of a new query, and the command for the next one."""
+        """Return the commands to send the pulls of a new query, and to wake for the next one."""
         nodes_asked = next(self._schedule.choices)
         self._last_query += 1
         self._open[self._last_query] = _Query(len(nodes_asked))
