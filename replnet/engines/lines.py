@@ -52,7 +52,7 @@ LineState = tuple[list[float], list[float], Ints]
 
 @final
 class Counts(NamedTuple):
-    """The counts that lines keep over [0, horizon), by node."""
+    """The counts that lines of messages keep over [0, horizon); each field is an array with an entry per node."""
 
     spare: Floats  # time without anything to send
     served: Ints  # answers to clients that left
@@ -78,7 +78,11 @@ FULL = 1 - 1e-12  # times the limit of a line, as rounding must not turn away th
 
 
 def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
-    """Return the rates of messages that every node is asked to send: to replicas or for itself, and to clients."""
+    """Return two arrays by node: the rates of messages to replicas, and of those to clients, that it is asked to send.
+
+    Messages to replicas are its own pulls, and its answers to replicas if these cost it bandwidth; messages to clients
+    are answers to queries. Rates are per unit of time; pulls that get lost on their way to the node are not answered.
+    """
     p, lists, costs = plan.processes, plan.lists, pays_for_answers(plan)
     # An approximation: losses between some nodes alone are left out.
     share_arriving = math.prod(
@@ -96,14 +100,19 @@ def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Return a mask of the nodes that spend bandwidth on answers to replicas."""
+    """Return a mask of the nodes that spend bandwidth on answers to replicas.
+
+    Sources do, and all other nodes as well if the network charges both ends.
+    """
     return np.asarray((plan.topology.role == SOURCE) | plan.replicas_pay_for_answers)
 
 
 def initial_lines(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
-    """Return the time that a message takes at every node, and F of messages to replicas and of all at `start`.
+    """Return three arrays by node: the time that a message takes, and two instants until which its line keeps it busy.
 
-    The time is 0 at nodes without a limit. A line is empty, or full if the node is asked for more than it can send.
+    The time is 0 at nodes without a limit. At `start` a line is empty, or full if the node is asked for more than it
+    can send. The second array has the instant at which its messages to replicas will have been sent, the third that for
+    all its messages. The network must have limited bandwidth.
     """
     assert plan.bandwidth is not None
     cost = 1 / plan.bandwidth
@@ -117,9 +126,10 @@ def initial_lines(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
 
 
 def settling_times(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float64]:
-    """Return for how long the line of every node is to be replayed: a few times (3); 0 without a limit.
+    """Return, by node, how long its line must be replayed until it has forgotten how it began; 0 without a limit.
 
-    Without `to_clients` it is about the part of a line that messages to replicas see, which may settle sooner.
+    This is a multiple of the time in which a line of this load forgets its beginning. With `to_clients` all messages
+    are the load; without, those to replicas alone, whose part of the line may settle sooner.
     """
     if plan.bandwidth is None:
         return np.zeros(plan.size)
@@ -140,7 +150,10 @@ def settling_times(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float6
 
 @final
 class Lines:
-    """The lines of all nodes, to which messages are added one at a time."""
+    """The lines of messages of all nodes from `start` on, to which messages are added one at a time in order of time.
+
+    The attribute `counts` has what happened to them in [0, horizon).
+    """
 
     def __init__(self, plan: Plan, start: float, horizon: float) -> None:
         self._plan, self._horizon = plan, horizon
@@ -150,13 +163,17 @@ class Lines:
         self.counts = Counts.zero(len(cost))
 
     def send_pull(self, node: int, now: float) -> bool:
-        """Put a pull in the line of a node, and return whether there was room for it."""
+        """Put a pull in the line of the node that sends it, and return whether there was room for it.
+
+        Clients, and nodes without a limit, always have room.
+        """
         return bool(self._plan.clients[node]) or not self._cost[node] or self._send_to_replica(node, now)
 
     def answer(self, node: int, asker: int, now: float, falls: float = np.inf) -> float | None:
-        """Put an answer in the line of a node, and return how long it waits, or None if it never leaves.
+        """Put an answer to `asker` in the line of a node, and return how long it waits, or None if it never leaves.
 
-        That is if it is turned away, or would leave when the node `falls` or later.
+        It never leaves if the line is full, or if its turn would come at `falls` or later, when the node next goes
+        down. Answers to replicas, and those of nodes without a limit, do not wait.
         """
         if not self._cost[node]:
             return 0.0
@@ -176,7 +193,7 @@ class Lines:
         return wait
 
     def _send_to_replica(self, node: int, now: float) -> bool:
-        """Put a message to a replica in the line of a node, and return whether there was room for it."""
+        """Put a message to a replica in the line of a node, count it, and return whether there was room for it."""
         self._count_idle(node, now)
         first, cost = max(self._first[node], now), self._cost[node]
         has_room: bool = first - now + cost <= self._limit[node]
@@ -186,19 +203,25 @@ class Lines:
         return has_room
 
     def _count_message(self, node: int, now: float, has_room: bool) -> None:
-        """Count a message that came, and whether it was refused."""
+        """Count a message, and as refused if it had no room, unless it came before time zero.
+
+        `node` is the node whose line it came to, or, for an answer, the client that it is for.
+        """
         if now >= 0:
             self.counts.came[node] += 1
             self.counts.refused[node] += not has_room
 
     def _count_idle(self, node: int, now: float) -> None:
-        """Add the time in which the node had nothing to send to its spare time."""
+        """Add the time up to `now`, within [0, horizon), in which a node had nothing to send to its spare time."""
         if self._free[node] < now:
             self.counts.spare[node] += max(min(now, self._horizon) - max(self._free[node], 0.0), 0.0)
             self._free[node] = now
 
     def stop(self, node: int, now: float) -> None:
-        """Let a node go down, and forget the messages in its line."""
+        """Let a node go down: the messages in its line are lost, and none to a client leaves until it is restarted.
+
+        Nodes without a limit have no line, so nothing happens.
+        """
         if self._cost[node]:
             self._count_idle(node, now)
             self._free[node] = np.inf
@@ -208,31 +231,37 @@ class Lines:
         self._first[node] = self._free[node] = now
 
     def lengths(self, nodes: Ints, now: float) -> Floats:
-        """Return the number of messages in the line of each of these nodes, W B of (1); 0 without a limit."""
+        """Return the number of messages in the line of each of these nodes, 0 without a limit or while it is down."""
         cost, free = np.array(self._cost)[nodes], np.array(self._free)[nodes]
         is_busy = (cost > 0) & (now < free) & (free < np.inf)
         return np.where(is_busy, np.ceil((free - now) / np.where(is_busy, cost, 1.0) - 1e-9), 0.0)
 
     @property
     def state(self) -> LineState:
-        """The state of all lines, from which others can carry on."""
+        """The state of all lines, from which others can carry on with `resume`.
+
+        By node it has the instants at which its messages to replicas, and all its messages, will have been sent, and
+        how many answers to clients it has served in [0, horizon).
+        """
         return list(self._first), list(self._free), self.counts.served.copy()
 
     def resume(self, state: LineState) -> None:
-        """Carry on from the state of other lines."""
+        """Carry on from the `state` of other lines; of their counts only the answers served are taken over."""
         first, free, served = state
         self._first, self._free, self.counts = list(first), list(free), self.counts._replace(served=served.copy())
 
     def totals(self, until: float) -> Counts:
-        """Return the counts over [0, until)."""
+        """Return the counts so far, plus the spare time from the end of every line to the instant `until`."""
         left = np.maximum(until - np.maximum(np.array(self._free), 0.0), 0.0)
         return self.counts._replace(spare=self.counts.spare + np.where(np.array(self._cost) > 0, left, 0.0))
 
 
 def line_metrics(plan: Plan, counts: Counts, time: float, is_counted: npt.NDArray[np.bool_] | None = None) -> Shares:
-    """Return the metrics of lines by group, or source, with limited bandwidth, from counts over so much time.
+    """Return the metrics of limited bandwidth as (amount, whole) by (name of a group or source, metric).
 
-    If only some nodes were counted (`is_counted`), amounts and wholes are theirs, and add up to those of all nodes.
+    These are `queueing_delay` and `rejected` of clients, `service_rate` and `rejected` of groups that are limited, and
+    `rejected` of limited sources. The `counts` of lines are over so much `time`. If only some nodes were counted (the
+    mask `is_counted`; None stands for all), amounts and wholes are theirs, and add up to those of all nodes.
     """
     assert plan.bandwidth is not None
     metrics: Shares = {}

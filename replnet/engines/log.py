@@ -41,7 +41,10 @@ ROWS_AT_ONCE = 1 << 16  # rows that are handed on together
 
 
 class Columns(NamedTuple):
-    """Rows of a log in columns."""
+    """Rows of a log of events, in columns.
+
+    `left` is the instant at which the copy left its source, NaN if there is no copy, -inf if that is unknown.
+    """
 
     at: Floats
     event: npt.NDArray[np.int8]  # a place in EVENTS
@@ -63,7 +66,11 @@ def columns(
     left: Floats | None = None,
     source: int | Ints = NO_ONE,
 ) -> Columns:
-    """Return rows of a log; a column that is the same in all rows may be given as one number."""
+    """Return rows of a log, one per instant in `at`; a column that is the same in all rows may be given as one number.
+
+    An event is given by its place in EVENTS, and `node`, `peer` and `source` are numbers of nodes, NO_ONE for none.
+    `left` has the departures of copies as a log has them; None leaves that column NaN, as if no row had a copy.
+    """
     n = at.size
     return Columns(
         at,
@@ -81,20 +88,20 @@ def logged_departures(departures: Floats) -> Floats:
 
 
 def logged_departure(departure: float) -> float:
-    """Return one departure as a log has it."""
+    """Return one departure as a log has it: NaN if no copy is held, and -inf if it is not known when it left."""
     if departure >= FLOOR:
         return departure
     return math.nan if departure == NOT_HELD else -math.inf
 
 
 def has_unlogged_failures(plan: Plan) -> Flags:
-    """Return a mask of the processes whose failed pulls have no row in the log."""
+    """Return a mask of the processes whose failed pulls are not logged: polls of contacts if bandwidth is limited."""
     return np.asarray(plan.processes.recent & (plan.bandwidth is not None))
 
 
 @final
 class LogWriter:
-    """The writer of a log, which takes rows one at a time and hands them on in bulk."""
+    """The writer of a log, which takes rows one at a time and hands them to the function `keep` in bulk."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep, self._rows = keep, list[tuple[float, int, int, int, float, int]]()
@@ -102,13 +109,16 @@ class LogWriter:
     def write(
         self, at: float, event: int, node: int, peer: int = NO_ONE, left: float = np.nan, source: int = NO_ONE
     ) -> None:
-        """Add a row."""
+        """Add a row: an event, by its place in EVENTS, at a node; NO_ONE stands for no peer, or no source.
+
+        `left` is the departure of the copy as a log has it, NaN without a copy. Every ROWS_AT_ONCE rows are handed on.
+        """
         self._rows.append((at, event, node, peer, left, source))
         if len(self._rows) >= ROWS_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on the rows that have been added since the last time."""
+        """Hand the rows that have been added since the last time to the function `keep`."""
         if self._rows:
             columns_of_rows = [np.array(column) for column in zip(*self._rows, strict=True)]
             self._rows.clear()

@@ -41,7 +41,7 @@ DOWN, UP = range(2)
 
 @final
 class Outages:
-    """The faults of one replication over [-depth, horizon)."""
+    """The crashes and cuts of one replication over [-depth, horizon): when nodes are down, and messages cut off."""
 
     def __init__(self, plan: Plan, run: Words, depth: float, horizon: float) -> None:
         """Draw the faults of the replication with these seed words."""
@@ -66,7 +66,7 @@ class Outages:
         return at >= 0 and now < spans[at][1]
 
     def next_fall(self, node: int, now: float) -> float:
-        """Return when a node that is up goes down next, inf if never."""
+        """Return when a node goes down next after `now`, inf if never."""
         spans = self._down.get(node, ())
         at = bisect_right(spans, (now, math.inf, True))
         return spans[at][0] if at < len(spans) else math.inf
@@ -87,7 +87,7 @@ class Outages:
 
     @cached_property
     def turns(self) -> list[tuple[float, int, int, bool]]:
-        """The turns of nodes, in order: (instant, DOWN or UP, node, whether its copy is lost)."""
+        """The turns of nodes down or up, in order: (instant, DOWN or UP, node, whether its copy is lost)."""
         turns = []
         for node, spans in self._down.items():
             for begin, end, empties in spans:
@@ -103,7 +103,8 @@ class Outages:
 def _fault_spans(fault: Fault, run: Words, name: str, depth: float, horizon: float) -> Floats:
     """Return the spans of a fault that touch [-depth, horizon), as [begin, end) rows.
 
-    `name` names its random stream.
+    A scheduled fault has one at most; a fault with laws draws them from the random stream that the seed words `run` and
+    `name` stand for.
     """
     if fault.at is not None:
         end = math.inf if fault.lasts is None else fault.at + fault.lasts
@@ -115,9 +116,10 @@ def _fault_spans(fault: Fault, run: Words, name: str, depth: float, horizon: flo
 
 
 def _draw_spans(laws: tuple[Law, Law], run: Words, word: Words, depth: float, horizon: float) -> Floats:
-    """Return the spans with the fault on that touch [-depth, horizon), as [begin, end) rows.
+    """Return the random spans with a fault that touch [-depth, horizon), as [begin, end) rows.
 
-    laws[0] is that of the times without the fault, laws[1] that of the times with it.
+    laws[0] is that of the times without the fault, laws[1] that of the times with it. The seed words `run` and the
+    `word` of the fault's name select the random streams.
     """
     start, ahead, back = (streams(run, word, np.full(1, PURPOSES["faults"]), part) for part in (START, FUTURE, PAST))
     first = exponentials(start, np.arange(3))
@@ -133,9 +135,10 @@ def _draw_spans(laws: tuple[Law, Law], run: Words, word: Words, depth: float, ho
 
 
 def _draw_turns(laws: tuple[Law, Law], stream: Streams, on: int, first: float, far: float) -> Floats:
-    """Return the distances from time zero at which the state changes, up to the first one beyond `far`.
+    """Return the distances from time zero at which a fault goes on or off, up to the first one beyond `far`.
 
-    `on` is the state before the first turn, which comes at distance `first`.
+    The first is `first`, and `on` is 1 if the fault is on before it, else 0; the others are drawn from `stream`.
+    laws[0] is that of the times without the fault, laws[1] that of the times with it.
     """
     turns, used = np.array([first]), 0
     while turns[-1] < far:
@@ -174,23 +177,26 @@ class Hazards:
     """
 
     def __init__(self, plan: Plan, run: Words, start: float, horizon: float) -> None:
-        """Draw the faults of the replication with these seed words. The path begins at `start`."""
+        """Draw the faults of the replication with the seed words `run`, whose path goes from `start` to `horizon`."""
         self._faults, self.outages = plan.faults, Outages(plan, run, max(-start, 0.0), horizon)
         self.lines = Lines(plan, start, horizon) if plan.bandwidth is not None else None
         clock = plan.processes.clock if plan.faults.losses else plan.processes.clock[:0]
         self._chance = streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], LOSSES)
 
     def send_pull(self, process: int, pull: int, asker: int, target: int, now: float) -> tuple[bool, bool]:
-        """Put a pull in the asker's line; return whether it arrives, and whether a reply to it would get lost.
+        """Put a pull in the line of its asker; return whether it arrives, and whether a reply to it would get lost.
 
-        `pull` is its number among those of the process.
+        The pull goes to the node `target`, and `pull` is its number among those of the process.
         """
         lost, mute = self._lost(process, pull, asker, target)
         sent = self.lines is None or self.lines.send_pull(asker, now)
         return sent and not lost and not self.outages.is_cut(asker, target, now), mute
 
     def _lost(self, process: int, pull: int, asker: int, target: int) -> tuple[bool, bool]:
-        """Return whether a pull gets lost, and whether a reply to it would."""
+        """Return whether a pull from `asker` to `target` gets lost, and whether a reply to it would.
+
+        Both are drawn from a random stream of `process`; `pull` is the number of the pull among those of the process.
+        """
         share_lost = 1.0 - self._faults.arrival_probability(asker, target)
         if share_lost == 0.0:
             return False, False
@@ -200,11 +206,14 @@ class Hazards:
         return request, reply
 
     def answer_wait(self, target: int, asker: int, now: float) -> float | None:
-        """Put an answer in the line of the node asked, and return how long it waits, or None if there is no answer."""
+        """Put an answer to `asker` in the line of the node asked, `target`, and return how long it waits there.
+
+        None means that there is no answer: the node is down, has no room, or would go down before the answer left.
+        """
         if self.outages.is_down(target, now):
             return None
         return 0.0 if self.lines is None else self.lines.answer(target, asker, now, self.outages.next_fall(target, now))
 
     def reply_arrives(self, target: int, asker: int, now: float, mute: bool) -> bool:
-        """Whether a reply that leaves now gets to its asker. `mute` says that it was drawn to be lost."""
+        """Whether a reply that leaves `target` now gets to its asker. `mute` says that it was drawn to be lost."""
         return not mute and not self.outages.is_cut(target, asker, now)

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Task:
-    """The network, seed, horizon and questions that all replications of a run share, whichever engine runs them."""
+    """The network, seed, horizon and questions that all replications of a run share, whichever engine runs them.
+
+    With `sampled`, a copy is fresh until the first update drawn after its departure; without, it counts with the
+    probability that it is fresh, given its departure.
+    """
 
     plan: Plan
     seed: int
@@ -63,7 +67,11 @@ class Path:
 
 
 def join_parts(parts: Sequence[Path]) -> Path:
-    """Return one path from those of parts of a network that exchange nothing."""
+    """Return the path of a network from the paths of its parts, which exchange nothing.
+
+    Amounts, wholes, counts and profiles add up, the depth is the largest, and shares of unknown age are averaged. It
+    has no final copies.
+    """
     keys = parts[0].shares
     amounts = {key: np.sum([path.shares[key] for path in parts], axis=0).tolist() for key in keys}
     names_with_unknown = {name for path in parts for name in path.unknown_shares}
@@ -82,7 +90,7 @@ def join_parts(parts: Sequence[Path]) -> Path:
 @final
 @dataclass(eq=False)
 class Sums:
-    """The sums over a path, by cell (Plan.cells). One more cell takes what counts for none."""
+    """The sums over a path, by cell: a source and a group (Plan.cells). A last one takes what counts for no cell."""
 
     fresh: Floats  # time with a fresh copy
     absent: Floats  # time without a copy
@@ -97,7 +105,10 @@ class Sums:
 
     @classmethod
     def zero(cls, cells: int, questions: Mapping[str, Question]) -> Sums:
-        """Return sums that are all zero, for so many cells."""
+        """Return sums that are all zero, for so many cells, and for these questions by metric.
+
+        Raises ValueError if a question asks for a quantile and there are more than MOST_PROFILES cells.
+        """
         fresh, absent, fresh_answers, known_age, unknown_age = np.zeros((5, cells + 1))
         answered_queries, queries = np.zeros((2, cells + 1), np.int64)
         costs, wholes = ({name: np.zeros(cells + 1) for name in questions} for _ in range(2))
@@ -127,12 +138,13 @@ def compute_shares(
     cells: slice = slice(-1),
     degraded: bool = False,
 ) -> Shares:
-    """Return the metrics that the sums over a path amount to, as (amount, whole) by row of the table and metric.
+    """Return the metrics that the sums over a path amount to, as (amount, whole) by (row of the table, metric).
 
-    `cells` are the cells of one path among those of several, and `degraded` says that hosts of a live run were lost. A
-    query is answered if it brings a copy of any source; if no pull can fail and no host was lost, every query is. An
-    answer without a copy of a source, and a copy that no source reaches, are stale, and cost what an infinitely old
-    copy would, unless that is infinite.
+    `names` has, by row of the table, a group's number and a source's row, -1 for all sources; `questions` are those
+    besides freshness, by metric. `cells` are the cells of one path among those of several, and `degraded` says that
+    hosts of a live run were lost. A query is answered if it brings a copy of any source; if no pull can fail and no
+    host was lost, every query is. An answer without a copy of a source, and a copy that no source reaches, are stale,
+    and cost what an infinitely old copy would, unless that is infinite.
     """
     copies = np.bincount(plan.cells[1], plan.copies, len(plan.groups)) > 0
     may_fail = plan.pulls_may_fail or degraded
@@ -166,15 +178,18 @@ def compute_shares(
 
 
 def cell_weights(plan: Plan, g: int, row: int) -> Floats:
-    """Return the weight of every cell in the row of group g, or of g and one source unless `row` is -1."""
+    """Return the weight of every cell in the table's row for group `g` and the source in `row`, or all sources if -1.
+
+    Cells of other groups or sources have weight 0.
+    """
     rows, groups = plan.cells
     return np.asarray(plan.weight * (groups == g) * ((rows == row) | (row < 0)))
 
 
 def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, from the wakes of each of these clocks.
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
 
-    `spent` counts the wakes in [0, horizon).
+    `spent` counts the wakes in [0, horizon) of each of the clocks with the numbers `clocks`.
     """
     if not plan.shown_parts:
         return {}
@@ -185,5 +200,8 @@ def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: fl
 
 
 def rates_of_downloads(plan: Plan, downloads: Floats, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, from the number of downloads by source."""
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
+
+    `downloads` has the number of downloads in [0, horizon) of every source.
+    """
     return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown_parts.items()}

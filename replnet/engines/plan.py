@@ -130,7 +130,7 @@ class Plan:
         return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
 
     def law(self, process: int) -> Law:
-        """Return the law of the intervals of a process, up to a factor.
+        """Return the law of the intervals of a process, up to a factor (its rate is in `rates`).
 
         Of replicas that take turns it is the law of the wakes of all of them together.
         """
@@ -138,7 +138,7 @@ class Plan:
         return law
 
     def interval_scale(self, rows: Ints) -> Floats:
-        """Return how many times longer the intervals of these sources are than their laws say; inf if one is silent."""
+        """Return how many times longer the intervals of processes `rows` are than their laws say; inf if silent."""
         clock = self.processes.clock[rows]
         shapes = np.array([law.rate for law in self.topology.laws])[self.clocks.law[clock]]
         with np.errstate(divide="ignore"):
@@ -150,13 +150,13 @@ class Plan:
 
     @cached_property
     def _by_node(self) -> IndexLists:
-        """The processes of every node."""
+        """The numbers of the processes of every node, a list per node."""
         node = self.processes.node
         order = np.argsort(node, kind="stable")
         return IndexLists(np.searchsorted(node[order], np.arange(self.size + 1)), order)
 
     def of_node(self, node: int) -> Ints:
-        """Return the processes of a node."""
+        """Return the numbers of the processes of a node."""
         return self._by_node.of(node)
 
     @cached_property
@@ -176,7 +176,7 @@ class Plan:
 
     @cached_property
     def contact_pools(self) -> dict[int, int]:
-        """The pool of every node whose upstream keeps a list of recent contacts for it."""
+        """The number of the pool of each node whose upstream keeps a list of recent contacts for it, by node."""
         pools: dict[int, int] = {}
         for q in np.flatnonzero(self.processes.recent).tolist():
             pool = int(self.processes.candidates[q])
@@ -186,7 +186,10 @@ class Plan:
 
     @cached_property
     def contacts_needed(self) -> Ints:
-        """The number of contacts that every node needs before it polls as specified: k, or all siblings if fewer."""
+        """The number of contacts that every node needs before it polls as specified; 0 if it polls no recent contacts.
+
+        It is as many as a poll asks, or all other nodes of the pool that have the same upstream if these are fewer.
+        """
         p, needed, upstream = self.processes, np.zeros(self.size, np.int64), self.first_upstreams
         for q in np.flatnonzero(p.recent).tolist():
             node, members = int(p.node[q]), self.candidates(q)
@@ -195,7 +198,7 @@ class Plan:
 
     @cached_property
     def reachable_sources(self) -> IndexLists:
-        """The rows of the sources that every node can hear of, so that it may hold a copy of them."""
+        """The rows of the sources that every node can hear of, so that it may hold a copy of them, a list per node."""
         if self.sources.size <= FEW_SOURCES:
             node, row = self._search_each_source()
         else:
@@ -241,7 +244,7 @@ class Plan:
 
     @cached_property
     def first_upstreams(self) -> Ints:
-        """The first upstream of every node, -1 without one."""
+        """The first upstream of every node, that is the first candidate of its downloads; -1 without one."""
         p, upstream = self.processes, np.full(self.size, -1)
         downloads = np.flatnonzero((p.purpose == DOWNLOADS) & (self.lists.sizes[p.candidates] > 0))
         upstream[p.node[downloads]] = self.lists.members[self.lists.begin[p.candidates[downloads]]]
@@ -261,7 +264,10 @@ class Plan:
         return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + lists, n + lists))
 
     def _search_each_source(self) -> tuple[Ints, Ints]:
-        """Return all (node, row) pairs in which a node can hear of a source, by one search of the graph per source."""
+        """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.
+
+        The graph is searched once per source.
+        """
         from scipy.sparse.csgraph import breadth_first_order
 
         links, pairs = self._ask_graph, []
@@ -272,9 +278,9 @@ class Plan:
         return np.concatenate([node for node, _ in pairs]), np.concatenate([row for _, row in pairs])
 
     def _spread_all_sources(self) -> tuple[Ints, Ints]:
-        """Return the pairs of `_search_each_source`, for many sources at once.
+        """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.
 
-        Copies of all sources spread from members of lists to their askers until no node gets another one.
+        For many sources at once: copies spread from members of lists to their askers until no node gets another one.
         """
         from scipy.sparse import csr_array
 
@@ -290,7 +296,7 @@ class Plan:
 
     @cached_property
     def most_hops(self) -> int:
-        """The most steps that a copy takes from its source to a node on the shortest way."""
+        """The most pulls that a copy takes from its source to a node that can hear of it, on the shortest way."""
         from scipy.sparse.csgraph import dijkstra
 
         steps = dijkstra(self._ask_graph, indices=self.sources, unweighted=True)[:, : self.size] / 2
@@ -298,14 +304,14 @@ class Plan:
 
     @cached_property
     def can_hold(self) -> Flags:
-        """can_hold[s, i]: whether node i can hold a copy of the s-th source. A full matrix, so for few sources only."""
+        """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
         result = np.zeros((self.sources.size, self.size), np.bool_)
         result[self.reachable_sources.members, np.repeat(np.arange(self.size), self.reachable_sources.sizes)] = True
         return result
 
     @cached_property
     def counted_sources(self) -> IndexLists:
-        """The rows of the sources for which every node counts in the tables: those that it can hear of.
+        """The rows of the sources for which every node counts in tables, a list per node: those that it can hear of.
 
         A node that can hear of none counts for the first source, and is never fresh.
         """
@@ -348,7 +354,7 @@ class Plan:
         """The views, each with the number of its first choice and the number of its choices.
 
         A view shows what a client would find that asks some nodes at random. A choice is one such set of nodes; choices
-        are numbered past all nodes.
+        are numbered past all nodes, and there are MOST_CHOICES per view at most.
         """
         counts = [min(comb(view.nodes.size, view.ask), MOST_CHOICES) for view in self.topology.views]
         first = self.size + np.cumsum([0, *counts])
@@ -394,13 +400,16 @@ class Plan:
 
     @property
     def source_slice_count(self) -> int:
-        """The number of slices in which to emulate the sources of an aggregate, 1 if sources depend on one another."""
+        """The number of slices in which to emulate the sources of an aggregate; 1 if sources depend on one another.
+
+        Other kinds of networks have 1 slice as well.
+        """
         many, alone = self.topology.aggregate, self.topology.about["kind"] == "aggregate"
         together = not alone or many.spec.order != "independent" or self.clients.any() or self.bandwidth is not None
         return 1 if together else max(self.sources.size * many.spec.replicas // COPIES_OF_SLICE, 1)
 
     def source_slice(self, number: int) -> Plan:
-        """Return the plan of the `number`-th slice of the aggregate's sources."""
+        """Return the plan of one slice of the aggregate's sources, by its number from 0 to `source_slice_count` - 1."""
         ends = np.linspace(0, self.sources.size, self.source_slice_count + 1).astype(np.int64)
         from replnet.network import part_of
 
@@ -408,7 +417,7 @@ class Plan:
 
     @cached_property
     def weight(self) -> Floats:
-        """The weight of the source of every cell in means over sources."""
+        """The weight that the source of every cell has in means over sources, 1 on average."""
         rows, weights = self.cells[0], self.topology.weights
         return np.ones(rows.size) if weights is None else weights[rows]
 
@@ -484,18 +493,18 @@ class Plan:
 
     @property
     def update_settles_unknown(self) -> bool:
-        """Whether an update settles what is unknown: older copies are stale, and which nodes have one is certain."""
+        """Whether an update settles the freshness of all older copies: they are stale, and certainly still held."""
         return not self.has_recent_polls and not self.faults.empties
 
     @cached_property
     def slowest_pull_interval(self) -> float:
-        """The longest mean interval of any process of downloads or polls."""
+        """The longest mean interval of any process of downloads or polls, 0 without any."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS)) & (self.rates > 0)
         return float(1 / self.rates[pulls].min()) if pulls.any() else 0.0
 
     @cached_property
     def longest_pull_gap(self) -> float:
-        """The longest mean time between two pulls of a replica, downloads and polls together."""
+        """The longest mean time between two pulls of a replica, downloads and polls together; 0 without any."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS))
         rate_of_node = np.bincount(self.processes.node[pulls], self.rates[pulls], self.size)
         return float(1 / rate_of_node[rate_of_node > 0].min()) if rate_of_node.any() else 0.0
@@ -514,7 +523,8 @@ class Plan:
     def direct_copies(self) -> tuple[Ints, Ints, Ints]:
         """The copies whose age is that of one process, as arrays of processes, nodes and rows of sources.
 
-        They belong to replicas that ask sources alone, and every time all of their list.
+        They belong to replicas that ask sources alone, and every time all of their list. There are none if delays
+        differ, if pulls may fail, or if replicas poll recent contacts.
         """
         none = np.empty(0, np.int64)
         if self.constant_delay is None or self.has_recent_polls or self.pulls_may_fail:
@@ -539,7 +549,7 @@ class Plan:
 
     @cached_property
     def unasked_copies(self) -> tuple[Ints, Ints]:
-        """The copies that never come, as no process ever asks their source: arrays of nodes and rows of sources."""
+        """The copies that never come, as no process ever asks their source: arrays of replicas and rows of sources."""
         p, lists = self.processes, self.lists
         wakes, is_asked_list = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
         is_asked_list[p.candidates[wakes & (p.ask > 0)]] = True
@@ -551,7 +561,7 @@ class Plan:
 
     @cached_property
     def download_clocks(self) -> tuple[Ints, Ints]:
-        """The clocks that serve only to download one source each, and the rows of these sources."""
+        """The clocks that serve only to download one source each, and the rows of these sources, as two arrays."""
         p, lists = self.processes, self.lists
         downloads = np.flatnonzero((p.purpose == DOWNLOADS) & (lists.sizes[p.candidates] == 1))
         row = np.full(self.size, -1)

@@ -73,7 +73,8 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     """Yield the depths of the past to replay, to be tried in turn until the state at time zero is proven stationary.
 
     `update_age` is the largest age of a source's last update, `delay` the longest delay of a message, and `sets` the
-    number of replications that are run side by side.
+    number of replications that are run side by side. With `sampled`, freshness is that of updates that are drawn, so
+    that an update after the start of the past settles which copies are stale.
     """
     depth_for_lines = float(settling_times(plan).max(initial=0.0))
     if plan.needs_no_past and not depth_for_lines:
@@ -103,7 +104,11 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
 
 
 def deepest_look_back(plan: Plan) -> float:
-    """Return the depth beyond which a past is not replayed, from (3) and from the pulls that we can afford."""
+    """Return the depth beyond which a past is not replayed; infinite if every pull brings what it asks for.
+
+    It is the longest time to wait for a copy that may never come, or the time in which as many pulls are sent as we can
+    afford, if that is shorter.
+    """
     return (
         min(look_back_limit(plan), MOST_PULLS_IN_DOUBT / max(plan.pull_rate, 1e-300))
         if plan.pulls_may_fail or plan.has_recent_polls
@@ -112,7 +117,11 @@ def deepest_look_back(plan: Plan) -> float:
 
 
 def look_back_limit(plan: Plan) -> float:
-    """Return (3), the depth beyond which a copy is not waited for; infinite if every pull brings what it asks for."""
+    """Return the depth beyond which a copy is not waited for; infinite if every pull brings what it asks for.
+
+    It is the number of pulls from a source to the replica that is farthest from it, times a long wait for a pull that
+    succeeds; infinite as well if no pull may succeed.
+    """
     if not (plan.pulls_may_fail or plan.has_recent_polls):
         return math.inf
     p, sizes = plan.processes, plan.lists.sizes
@@ -136,7 +145,10 @@ def look_back_limit(plan: Plan) -> float:
 
 
 def _share_with_room(plan: Plan) -> float:
-    """Return about the least share of pulls for which there is room in the lines of both ends."""
+    """Return about the least share of pulls for which there is room in the lines of both ends.
+
+    It is 1 if bandwidth is not limited.
+    """
     if plan.bandwidth is None:
         return 1.0
     p, lists = plan.processes, plan.lists

@@ -60,7 +60,11 @@ class Tally:
     def __init__(
         self, task: Task, ages: Floats, runs: Sequence[Words], questions: Mapping[str, Question] | None = None
     ) -> None:
-        """Begin at time zero, with the `ages` of the last updates before then and the seed words of all paths."""
+        """Begin at time zero, with the `ages` of the last updates before then, by row, and the seed words of all paths.
+
+        An age is infinite if a source never changes. `questions` are those besides freshness, by metric; None stands
+        for none.
+        """
         self._plan, self._horizon, self._sampled, self._runs = task.plan, task.horizon, task.sampled, runs
         self._questions = questions or {}
         self.paths = len(runs)
@@ -81,9 +85,10 @@ class Tally:
             self.fresh_spans = []
 
     def add_updates(self, new: Updates, until: float, oldest: Floats) -> None:
-        """Add all updates up to `until`, then the answers and stretches that waited for them.
+        """Add the `new` updates, which are all up to `until`, then the answers and stretches that waited for them.
 
-        By row, updates before `oldest` no longer matter, except to answers and stretches that still wait.
+        `oldest` has an instant per row: earlier updates are forgotten, unless answers or stretches that still wait need
+        them.
         """
         old, rows, oldest = self._updates, self._updates_from.size, np.minimum(oldest, self._updates_until)
         batches = (self._waiting_answers, self._waiting_stretches)
@@ -104,9 +109,10 @@ class Tally:
             self._measure(*stretches)
 
     def add_stretches(self, row: Ints, cell: Ints, node: Ints, begin: Floats, end: Floats, departure: Floats) -> None:
-        """Add stretches, in each of which `node` held one copy of the source in `row`; `cell` is where it counts.
+        """Add stretches to the sums, in each of which `node` held one copy of the source in `row`; it counts in `cell`.
 
-        A departure may be UNKNOWN or NEVER_CAME.
+        All arrays have an entry per stretch, with its begin and end, and the departure of the copy, which may be
+        UNKNOWN (from before the replayed past) or NEVER_CAME.
         """
         if not self._sampled:
             length = end - begin
@@ -131,7 +137,10 @@ class Tally:
             self._measure(row, cell, node, begin, end, departure)
 
     def _measure(self, row: Ints, cell: Ints, node: Ints, begin: Floats, end: Floats, departure: Floats) -> None:
-        """Answer the questions about stretches; those that end beyond the known updates wait until these are added."""
+        """Add what questions ask of stretches to the sums; those that end beyond the known updates wait for more.
+
+        All arrays have an entry per stretch: its source's row, cell, node, begin, end, and the departure of its copy.
+        """
         if (late := np.minimum(end + self._ahead, self._horizon) > self._updates_until).any():
             self._waiting_stretches.append((row[late], cell[late], node[late], begin[late], end[late], departure[late]))
             row, cell, node = row[~late], cell[~late], node[~late]
@@ -139,9 +148,10 @@ class Tally:
         self._add_measured(Stretches(row, begin, end, departure, self._updates_since(row, departure)), cell, node)
 
     def add_answers(self, row: Ints, cell: Ints, at: Floats, departure: Floats) -> None:
-        """Add answers that clients got; a departure is NOT_HELD if an answer brought no copy of the source.
+        """Add answers that clients got to the sums; a departure is NOT_HELD if an answer brought no copy of the source.
 
-        If updates that matter to an answer are not known yet, it waits for them.
+        All arrays have an entry per answer and source: the source's row, the cell where it counts, the instant of the
+        answer, and the departure. If updates that matter to an answer are not known yet, it waits for them.
         """
         if self._sampled and (late := self._need_later_updates(at)).any():
             self._waiting_answers.append((row[late], cell[late], at[late], departure[late]))
@@ -167,7 +177,7 @@ class Tally:
             self._add_measured(Answers(row, at, departure, self._updates_since(row, departure)), cell)
 
     def _charge_answers_without_copy(self, cell: Ints) -> None:
-        """Add the costs of answers without a copy of the source."""
+        """Add the costs of answers without a copy of the source to all metrics, from the cell of each answer."""
         number = np.bincount(cell[~self._keeps_copies[cell]], minlength=self.sums.fresh.size)
         for name, question in self._questions.items():
             if question.of_answers:
@@ -176,18 +186,21 @@ class Tally:
                 self.sums.wholes[name] += whole * number
 
     def _need_later_updates(self, at: Floats) -> Flags:
-        """Whether an answer at each instant has to wait for updates that are not known yet."""
+        """Return a mask of the instants whose answers have to wait for updates that are not known yet."""
         ahead = np.where(at < self._horizon - self._ahead, self._ahead, 0.0)
         return np.asarray(at + ahead > self._updates_until)
 
     @cached_property
     def _keeps_copies(self) -> Flags:
-        """A mask of the cells of groups that keep copies, and whose answers so do not count; False past all cells."""
+        """A mask of the cells of groups that keep copies, where answers do not count.
+
+        The last entry, for what counts in no cell, is False.
+        """
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
     def _never_came(self, row: Ints, departure: Floats) -> Flags:
-        """Whether each copy never came although its source changes, so that it is stale whatever updates are known."""
+        """Return a mask of the copies that never came although their source changes, which are stale in any case."""
         return np.asarray(never_came(departure) & (self._rates[row] > 0))
 
     def _split_off_certain(
@@ -195,8 +208,9 @@ class Tally:
     ) -> tuple[Ints, list[Any]]:
         """Split off stretches or answers whose freshness is certain, and return the cells and columns of the rest.
 
-        Those of sources that never change are fresh: their `wholes` are added to `sums`. Those without a copy are
-        stale.
+        Those of sources that never change are fresh: their `wholes` are added to their cells in `sums`. Those without a
+        copy are stale. All arrays but `sums` have an entry per stretch or answer; the first of the `columns` has rows
+        of sources.
         """
         constant = self._rates[columns[0]] == 0
         if not (certain := constant | never_came(departure)).any():
@@ -205,7 +219,7 @@ class Tally:
         return cell[~certain], [column[~certain] for column in columns]
 
     def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
-        """Yield every law of update ages, the scale that it has at each source, and the places in `row` of its sources.
+        """Yield (law, scales, places) for each law of update ages: the places in `row` with this law, and their scales.
 
         No more than STRETCHES_AT_ONCE places come at once.
         """
@@ -218,7 +232,7 @@ class Tally:
 
     @cached_property
     def _update_ages(self) -> tuple[list[Law], Ints, Floats]:
-        """The laws of the ages of updates; and, by row, the number of its law and the scale of its ages."""
+        """The different laws of update ages; by row, as two arrays, the number of its law and the scale of its ages."""
         plan, rows = self._plan, np.arange(self._plan.sources.size)
         which = plan.clocks.law[plan.processes.clock[rows]]
         laws_used, number = distinct_with_places(which)
@@ -231,7 +245,7 @@ class Tally:
         """Split off stretches or answers whose copy is of unknown age or missing; return the other cells and columns.
 
         Unknown ages are counted, and missing copies charged. `span` holds the begin and the end of stretches; None for
-        answers.
+        answers. All arrays have an entry per stretch or answer; the first of the `columns` has rows of sources.
         """
         if not (departure < self._oldest[columns[0]]).any():
             return cell, list(columns)
@@ -252,9 +266,10 @@ class Tally:
     def _charge_missing(
         self, name: str, question: Question, cell: Ints, missing: tuple[Floats, Floats], lasting: bool
     ) -> None:
-        """Add the costs and wholes of copies that never came to a metric.
+        """Add the costs and wholes of copies that never came to the sums of the metric `name`, each in its cell.
 
-        `missing` holds the amounts in all, and those of sources that change; `lasting` says that they are times.
+        `missing` holds the amounts (times if `lasting`, else numbers of answers) in all, and those of sources that
+        change.
         """
         n, (amounts, stale) = self.sums.fresh.size, missing
         fresh = amounts - stale
@@ -277,11 +292,14 @@ class Tally:
 
     @cached_property
     def _rates(self) -> Floats:
-        """The rate at which the source of every row changes."""
+        """The rate at which the source of every row changes, for all paths."""
         return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
 
     def _updates_since(self, row: Ints, departure: Floats) -> Updates:
-        """Return the updates after the oldest of these copies, with those of the past that they take."""
+        """Return the known updates of all rows, back to the earliest departure of these copies of the sources in `row`.
+
+        Updates before time zero that are not at hand yet are generated, and kept.
+        """
         oldest = self._updates_from.copy()
         np.minimum.at(oldest, row, departure)
         rows_short = np.flatnonzero(oldest < self._updates_from)
@@ -299,7 +317,10 @@ class Tally:
         return self._updates
 
     def _add_measured(self, measured: Stretches | Answers, cell: Ints, node: Ints | None = None) -> None:
-        """Add what every question measures of these stretches or answers; `node` holds the stretches."""
+        """Add what every question measures of these stretches or answers to the sums, each in its cell.
+
+        `node` is the node that held each stretch; None for answers.
+        """
         n = self.sums.fresh.size
         self.sums.known_age += np.bincount(cell, measured.whole("time"), n)
         for name, question in self._questions.items():
@@ -325,7 +346,11 @@ class Tally:
             self.sums.wholes[name] += np.bincount(cells, considered.whole(question.over), n)
 
     def _profile(self, name: str, question: Question, measured: Stretches | Answers, cell: Ints) -> None:
-        """Add the ages that a question is about to the profile of a metric."""
+        """Add the ages that a question is about to the profile of a metric, as numbers and sums by cell and grid place.
+
+        A stretch adds its first age and takes away its last. `name` is the metric, and `cell` has the cell in which
+        each stretch or answer counts.
+        """
         number, total = self.sums.profiles[name]
         with_age, lowest, highest = measured.ages(question)
         places = cell[with_age] * PLACES
@@ -338,12 +363,18 @@ class Tally:
             self._count_up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
 
     def _count_up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
-        """Count copies that miss nothing as having reached every age."""
+        """Count copies that miss no update in the profile of the metric `name`, as younger than every age there.
+
+        `amounts` are times if `lasting`, else numbers of answers; `cell` is where each counts.
+        """
         number, total = self.sums.profiles[name]
         _add_up(-amounts if lasting else amounts, cell * PLACES, total if lasting else number)
 
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
-        """Return the metrics of the r-th path, by row of the table and metric."""
+        """Return the metrics of the r-th path, as (amount, whole) by (row of the table, metric).
+
+        `names` has, by row of the table, the group's number and the source's row, which is -1 for all sources.
+        """
         cells = self._plan.cells[0].size
         shares = compute_shares(
             self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells)
@@ -355,9 +386,11 @@ class Tally:
     def joint_freshness(
         self, r: int, names: Mapping[str, tuple[int, int]], counted: Flags, since: float, until: float
     ) -> Shares:
-        """Return for how long nodes had a fresh copy of any source, and of all sources, by row of the table and metric.
+        """Return the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table, metric).
 
-        Only the nodes of each group that are `counted` matter, over [since, until).
+        `r` is the path. `names` has, by row of the table, the group's number and the source's row; only rows of all
+        sources (-1) get them, and only the nodes in the mask `counted` matter, over [since, until). Empty if the
+        network does not ask for it.
         """
         shares = Shares()
         for name, (g, row) in names.items() if self.fresh_spans is not None else ():
@@ -367,7 +400,12 @@ class Tally:
         return shares
 
     def profiles(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[tuple[str, str], Floats]:
-        """Return the time, or the number of answers, with ages up to each point of a grid, by row and metric."""
+        """Return the cumulative distributions of ages on the r-th path, by (row of the table, metric), for quantiles.
+
+        Each is an array with an entry per edge of a fixed grid of ages: the time for which copies had at most that age,
+        or the number of answers that had. `names` has, by row of the table, the group's number and the source's row (-1
+        for all). Only metrics that are quantiles have one.
+        """
         cells, profiles = self._plan.cells[0].size, dict[tuple[str, str], Floats]()
         copies = np.bincount(self._plan.cells[1], self._plan.copies, len(self._plan.groups)) > 0
         for metric, columns in self.sums.profiles.items():
@@ -392,7 +430,11 @@ class Tally:
         return shares
 
     def _joint_freshness_of(self, r: int, name: str, members: Ints, begin: float, end: float) -> Shares:
-        """Return the joint freshness of one row of the table, from the spans in which its members had fresh copies."""
+        """Return for how long members of a table's row had fresh copies of any source, and of all, over [begin, end).
+
+        The result is (time, whole) by (`name` of the row, metric). `members` are nodes and choices of views, on the
+        r-th path.
+        """
         assert self.fresh_spans is not None
         nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
         node, since, until = (np.concatenate(part) for part in zip(nobody, *self.fresh_spans, strict=True))
@@ -411,9 +453,10 @@ class Tally:
 
 
 def past_updates(plan: Plan, runs: Sequence[Words], rows: Ints, depth: Floats) -> Updates:
-    """Return updates before time zero of some rows, each back to its `depth` or beyond.
+    """Return updates before time zero of the sources in `rows`, in this order, each back to its own `depth` or beyond.
 
-    `runs` are the seed words of all paths. Rows of about the same depth are generated together.
+    `runs` are the seed words of all paths; the rows of a path follow those of the one before. Rows of about the same
+    depth are generated together.
     """
     run, clock = np.concatenate(runs), plan.processes.clock[rows % plan.sources.size]
     clocks, none = plan.clocks, np.zeros(1, np.uint64)
@@ -442,7 +485,7 @@ def merge_updates(first: Updates, second: Updates) -> Updates:
 
 
 def _add_up(amounts: Floats, cells: Ints, out: Floats) -> None:
-    """Add every amount to its cell in `out`, one after another, in a compiled loop."""
+    """Add every amount to its cell in `out`, in place and one after another, in a compiled loop."""
     from replnet.engines.array import add_up
 
     add_up(amounts, cells, out)

@@ -64,7 +64,8 @@ MOST_FINAL_COPIES = 1 << 16  # sources times nodes, up to which a path has its f
 def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range], list[Path]], int]:
     """Return a function that runs replications, and the number of replications that it is best given at once.
 
-    The function takes a range of numbers of replications, and returns their paths.
+    The function takes a range of numbers of replications, and returns their paths. `scratch` is memory for it to reuse;
+    None stands for new memory. Raises ValueError if the array engine cannot run the network.
     """
     plan, sums, scratch = task.plan, task.sampled and not task.needs_departures, scratch or Scratch()
     if plan.source_slice_count > 1 and task.keep is None:
@@ -78,7 +79,7 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
     layouts = {1: layout}
 
     def run(replications: range) -> list[Path]:
-        """Run some replications side by side."""
+        """Return the paths of these replications, which are run side by side."""
         assert len(replications) == 1 or at_once > 1, "these run alone"
         if len(replications) not in layouts:
             layouts[len(replications)] = Layout(plan, len(replications), sums, scratch=scratch)
@@ -92,17 +93,20 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
 
 
 def _make_slice_runner(task: Task, slices: int) -> Callable[[range], list[Path]]:
-    """Return a function that runs replications of very many independent sources, slice by slice."""
+    """Return a function that runs a range of replications of very many independent sources, and returns their paths.
+
+    Each replication is run in so many `slices` of the sources, one after another, whose paths are joined.
+    """
 
     scratch = Scratch()
 
     @lru_cache(maxsize=SLICES_KEPT)
     def run_slice(p: int) -> Callable[[range], list[Path]]:
-        """Return a function that runs replications of the p-th slice."""
+        """Return the function that runs a range of replications of the p-th slice."""
         return make_runner(replace(task, plan=task.plan.source_slice(p)), scratch)[0]
 
     def run(replications: range) -> list[Path]:
-        """Run some replications, one after another."""
+        """Return the paths of these replications, which are run one after another."""
         return [
             join_parts([path for p in range(slices) for path in run_slice(p)(range(r, r + 1))]) for r in replications
         ]
@@ -111,13 +115,13 @@ def _make_slice_runner(task: Task, slices: int) -> Callable[[range], list[Path]]
 
 
 def run_path(task: Task, replication: int = 0) -> Path:
-    """Run one replication, alone."""
+    """Return the path of the replication with this number, which is run alone."""
     return make_runner(task)[0](range(replication, replication + 1))[0]
 
 
 @final
 class _Batch:
-    """Some replications that are run side by side, from their start to their horizon."""
+    """A batch of replications that are run side by side, from the start of their past to their horizon."""
 
     def __init__(self, task: Task, layout: Layout, replications: range) -> None:
         assert len(replications) == layout.count
@@ -136,16 +140,20 @@ class _Batch:
         self._log = ArrayLog(layout, self._run_words, self._pull_rows, self._horizon, keep) if keep else None
 
     def _stream_names(self, process: Ints) -> tuple[Words, Ints]:
-        """Return the words and purposes that name the random streams of some processes of all replications.
+        """Return the words and purposes that name the random streams of these processes, as two arrays.
 
-        As only the sum of the words of run and node names a stream, they are added here.
+        `process` has the same number of processes for every replication, one replication after another. As only the sum
+        of the words of run and node names a stream, they are added here.
         """
         plan, clock = self._plan, self._plan.processes.clock[process]
         run = np.repeat(self._run_words, process.size // self._run_words.size)
         return run + plan.clocks.word[clock], plan.clocks.purpose[clock]
 
     def _build_clocks(self) -> ProcessSet:
-        """Return the generator of all instants: the updates of all replications, and then the wakes of their pulls."""
+        """Return the generator of all instants, with a row for each sequence of them.
+
+        The first rows are the updates of all replications, the others the wakes of their pulls.
+        """
         plan, layout, count = self._plan, self._layout, self._layout.count
         clock_of_row = np.concatenate([np.tile(clocks, count) for clocks in layout.clocks])
         run = np.concatenate([np.repeat(self._run_words, clocks.size) for clocks in layout.clocks])
@@ -170,12 +178,15 @@ class _Batch:
         )  # fmt: skip
 
     def _with_phases(self, process: Ints, askers: Askers) -> Askers:
-        """Return the askers with the phases of those that take turns, which are random."""
+        """Return the askers with a random phase for each that takes turns at a clock.
+
+        `process` has the process of each asker.
+        """
         turns = self._plan.processes.turns[process]
         return askers._replace(phase=self._find_phases(process).astype(INDEX)) if (turns > 1).any() else askers
 
     def _find_phases(self, process: Ints) -> Ints:
-        """Return the random phases of processes: of the wakes of its clock, one has those with n % turns == phase.
+        """Return a random phase for each process: of the wakes of its clock, those with n % turns == phase are its own.
 
         Here n counts from the first wake after time zero.
         """
@@ -186,7 +197,10 @@ class _Batch:
         return (turn - np.minimum((chance * turns).astype(np.int64), turns - 1)) % turns
 
     def _find_views(self) -> Views:
-        """Return which choices of views look at which places."""
+        """Return which places every choice of a view looks at, and by place which choices look at it.
+
+        If a view has very many choices, those that are kept are drawn at random.
+        """
         lists = self._layout.view_lists(self._plan.choices(self._run_words))
         return Views(*(column for pair in lists for column in pair))
 
@@ -212,11 +226,14 @@ class _Batch:
 
     @property
     def _ever_changes(self) -> Flags:
-        """A mask of the sources that ever change."""
+        """A mask, by row, of the sources that ever change."""
         return np.isfinite(self._clocks.age[: self._pull_rows.start])
 
     def _replay_past(self, depth: float) -> Ints:
-        """Replay the last `depth` units of time before zero; return how many copies are unproven, by replication."""
+        """Begin anew `depth` before time zero, replay the time up to then, and return how many copies are unproven.
+
+        The result is by replication. An unproven copy may differ from that of a network that has always been running.
+        """
         layout, plan = self._layout, self._plan
         self._unknown_copy, self._outages = -depth, OutageArrays(layout, self._run_words, depth, self._horizon)
         self._copies, self._nodes = self._initial_copies(depth), layout.node_states()
@@ -243,7 +260,10 @@ class _Batch:
         return np.asarray(count + np.count_nonzero(settling_times(plan) > depth))
 
     def _initial_copies(self, depth: float) -> HeldCopies:
-        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old."""
+        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old.
+
+        The other slots, such as those of clients, hold none.
+        """
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slot_count * self._layout.count
         copy = np.where(np.tile(layout.is_copy_slot, layout.count), -depth, NOT_HELD)
         cell = layout.repeat(layout.cell_of_slot, cells)
@@ -254,9 +274,10 @@ class _Batch:
         return HeldCopies(first_slot, copy, saved, since, cell, np.zeros(sums.size), sums)
 
     def _set_known_copies(self, depth: float) -> Flags:
-        """Set the copies whose age is known because they came straight from the source; return a mask of them.
+        """Set the copies whose age is known because they came straight from the source; return a mask of them, by slot.
 
-        The last download before time zero tells the age, if it was before the past.
+        The last download before time zero tells the age, if it was before the past, which begins `depth` before time
+        zero.
         """
         layout, copies, count = self._layout, self._copies, self._layout.count
         is_known, (process, node, row) = np.zeros(copies.copy.size, np.bool_), self._plan.direct_copies
@@ -280,7 +301,11 @@ class _Batch:
         return is_known
 
     def _set_downloads(self, is_known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
-        """Set copies that were downloaded `age` ago, if that was before the past, and mark them in `is_known`."""
+        """Set copies that were downloaded `age` ago, if that was before the past, and mark their slots in `is_known`.
+
+        `node` and `row` have an entry for every copy of one replication, `age` for every copy of all. The past begins
+        `depth` before time zero; an infinite age is that of a copy that never came.
+        """
         layout, copies = self._layout, self._copies
         slot = layout.repeat(layout.find_slots(node, row), layout.slot_count)
         source = layout.repeat(row, self._source_count)
@@ -295,7 +320,7 @@ class _Batch:
             copies.copy[slot[fresh]] = np.minimum(coming, self._horizon)
 
     def _set_known_views(self, is_known: Flags) -> None:
-        """Set each view's copy to the freshest copy it can see; it is known if all of these are."""
+        """Set each view's copy to the freshest copy it can see, and mark its slot in `is_known` if all of these are."""
         views, layout = self._views, self._layout
         for v in np.flatnonzero(np.diff(views.begin)).tolist():
             layers = layout.slots_per_place[layout.places.component[v]]
@@ -306,7 +331,10 @@ class _Batch:
             is_known[own_slots] = is_known[slots_seen].all(axis=0)
 
     def _may_be_old(self, depth: float) -> Flags:
-        """Return a mask of the copies that may be from before the past; choices of views hold none of their own."""
+        """Return a mask, by slot, of the copies that may be from before the past, which begins at -depth.
+
+        Choices of views hold none of their own.
+        """
         layout = self._layout
         may_hold = np.tile(
             layout.is_copy_slot & (layout.places.node[layout.place_of_slot] < self._plan.size), layout.count
@@ -318,7 +346,7 @@ class _Batch:
         return bool(self._unproven_copies.any())
 
     def _empty_contacts(self) -> ContactLists:
-        """Return lists of contacts on which no node is yet."""
+        """Return lists of contacts on which no node is yet; they have no nodes at all if none polls recent contacts."""
         n = self._plan.size if self._plan.has_recent_polls else 0
         register, upstream, need = self._layout.registers if n else (np.empty(0, np.int64),) * 3
         return ContactLists(
@@ -334,15 +362,16 @@ class _Batch:
         )
 
     def _empty_replies(self) -> Replies:
-        """Return room for replies to no pulls."""
+        """Return the replies to no pulls: arrays without rows, as wide as later ones."""
         width = int(self._contacts.need.max(initial=0)) + 1
         layers = int(self._layout.slots_per_place.max(initial=1))
         return Replies(np.empty((0, layers)), np.empty(0), np.empty((0, width), np.int64))
 
     def _room_for_replies(self, waiting: Ints, places: Ints, n: int) -> Replies:
-        """Return room for the replies to n pulls.
+        """Return room for the replies to the n pulls of a queue, a row for each.
 
-        Replies on their way, to pulls that were `waiting`, are moved to their new `places` in the queue.
+        Replies on their way, to pulls that were `waiting` at these places of the queue before, are moved to their new
+        `places`.
         """
         before, scratch = self._replies, self._layout.scratch
         layers, width = before.held.shape[1], before.lists.shape[1]
@@ -354,7 +383,7 @@ class _Batch:
         return Replies(held, waits, lists)
 
     def _begin_sums(self) -> None:
-        """Begin all sums anew, at time zero."""
+        """Begin all sums anew at time zero, from the copies held then, and begin the log if there is one."""
         task, copies, layout = self._task, self._copies, self._layout
         may_hold = np.tile(layout.is_copy_slot, layout.count)
         if self._plan.topology.fresh_start:
@@ -382,7 +411,7 @@ class _Batch:
         in_blocks: Callable[[float, Sequence[int]], Iterator[Window]],
         until: float,
     ) -> Iterator[Window]:
-        """Return a window, whole or in blocks of rows of which the first has the updates alone.
+        """Yield a window, whole or in blocks of rows of which the first has the updates alone.
 
         `whole` and `in_blocks` generate it either way, up to `until`.
         """
@@ -403,9 +432,10 @@ class _Batch:
         return [0, *range(self._pull_rows.start, rows, ROWS_PER_BLOCK), rows]
 
     def _run_window(self, blocks: Iterator[Window]) -> None:
-        """Apply a window to the copies, in several parts if its pulls would not fit the memory.
+        """Apply a window, whole or in `blocks` of rows, to the copies.
 
-        Raises OutOfTime past a deadline, before the window and before every part.
+        It is applied in several parts if its pulls would not fit the memory. Raises OutOfTime past a deadline, before
+        the window and before every part.
         """
         require_time()
         window = next(blocks)
@@ -420,7 +450,7 @@ class _Batch:
             self._pass_window(part)
 
     def _pass_window(self, window: Window) -> None:
-        """Apply the pulls of a window to the copies, in one pass."""
+        """Apply the pulls of a window to the copies in one pass, and add what it puts out to the sums and the log."""
         layout, copies = self._layout, self._copies
         if window.start >= 0:
             phases = self._find_phases(self._plan.pull_processes) if self._plan.faults.crashes else self._askers.phase
@@ -452,13 +482,20 @@ class _Batch:
 
     @cached_property
     def _plain_pass(self) -> Any:
-        """The compiled pass for plain layouts."""
+        """The compiled pass for networks whose nodes all ask by name and get answers at once.
+
+        It is specialised for the features of this network.
+        """
         layout = self._layout
         far = layout.single and self._copies.copy.size > COPIES_BEYOND_CACHE
         return plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views), far)
 
     def _pass_blocks(self, sources: Window, blocks: Iterator[Window]) -> None:
-        """Apply a window that comes in blocks of rows, in one pass after another over slices of time."""
+        """Apply a window that comes in blocks of rows to the copies, in one pass after another over slices of time.
+
+        `sources` is the block with the updates, and `blocks` yields those with the wakes of pulls. The stretches that
+        the passes write are added to the tally.
+        """
         if sources.start == sources.end:
             return
         layout, copies, tally = self._layout, self._copies, None if self._layout.sampled else self._tally
@@ -477,7 +514,10 @@ class _Batch:
             self._oldest_held = self._oldest_departures()
 
     def _pass_trees(self, window: Window, trees: Trees) -> None:
-        """Apply a window to a network of trees, replica by replica."""
+        """Apply a window to a network in which every replica pulls from one node, replica by replica.
+
+        `trees` has the pulls, upstreams first.
+        """
         layout, scratch, copies = self._layout, self._layout.scratch, self._copies
         places = layout.places.node.size * layout.count
         room = window.total + 2 * (places + 1)
@@ -507,7 +547,11 @@ class _Batch:
         return int(np.diff(self._views.first).max(initial=0))
 
     def _take_output(self, window: Window, out: PassOutput, stretches: int, answers: int) -> None:
-        """Add what a pass has put out to the tally; before time zero, keep only answers, as they may come later."""
+        """Add the stretches and answers that a pass has written to `out`, so many of each, to the tally.
+
+        The updates of the window are added first if freshness is sampled. Before time zero only answers are kept, for
+        later: they may come after it.
+        """
         answers_out = out.answered_at[:answers], out.client_slot[:answers], out.brought_departure[:answers]
         if self._tally is None:
             self._early_answers.append(tuple(column.copy() for column in answers_out))  # type: ignore[arg-type]
@@ -519,14 +563,14 @@ class _Batch:
         self._add_answers(*answers_out)
 
     def _updates_of(self, window: Window) -> Updates:
-        """Return the updates of a window."""
+        """Return the updates of a window, a row for every source of every replication."""
         rows = slice(self._pull_rows.start)
         count = window.last[rows] - window.first[rows]
         points = window.points[runs(window.offset[rows] + window.first[rows], count)]
         return Updates(points, np.append(0, np.cumsum(count)))
 
     def _oldest_departures(self) -> Floats:
-        """Return, by row, the departure of the oldest copy that is held or on its way."""
+        """Return, by row, the departure of the oldest copy that is held or on its way; infinite if there is none."""
         layout, oldest = self._layout, np.full(self._pull_rows.start, np.inf)
         row_of_slot = layout.repeat(layout.row_of_slot, self._source_count)
         is_held = np.tile(layout.is_copy_slot, layout.count) & known_mask(self.held_copies)
@@ -537,26 +581,34 @@ class _Batch:
         return oldest
 
     def _add_stretches(self, begin: Floats, end: Floats, slot: Ints, number: Floats) -> None:
-        """Add stretches to the tally, from their slots and the numbers of the copies held."""
+        """Add stretches to the tally; each array has an entry per stretch.
+
+        `number` is what passes keep of the copy in its slot: its departure, or the start of the past if that is
+        unknown.
+        """
         assert self._tally is not None
         row, node = self._rows_and_nodes(slot)
         self._tally.add_stretches(row, self._copies.cell[slot], node, begin, end, self._departures(number))
 
     def _add_answers(self, at: Floats, slot: Ints, number: Floats) -> None:
-        """Add answers to the tally, from their slots and the numbers of the copies that they brought."""
+        """Add answers to the tally; each array has an entry per answer and source.
+
+        `slot` is that of the client and the source, and `number` what passes keep of the copy that came: its departure,
+        or the start of the past if that is unknown.
+        """
         assert self._tally is not None
         row, _ = self._rows_and_nodes(slot)
         self._tally.add_answers(row, self._copies.cell[slot], at, self._departures(number))
 
     def _departures(self, number: Floats) -> Floats:
-        """Return the departures of copies from the numbers that passes keep.
+        """Return the departures of copies from the numbers that passes keep; UNKNOWN if from before the past.
 
-        Where freshness is not sampled, a copy from before the past counts as one that left as the past began.
+        Where freshness is not sampled, such a copy counts as one that left as the past began.
         """
         return marked_unknown(number, self._unknown_copy) if self._task.sampled else number
 
     def _rows_and_nodes(self, slot: Ints) -> tuple[Ints, Ints]:
-        """Return the rows and the nodes of slots."""
+        """Return, as two arrays, the rows of the sources and the nodes that these slots of all replications are for."""
         layout = self._layout
         path, slot_of_path = np.divmod(slot, layout.slot_count)
         row = layout.row_of_slot[slot_of_path] + path * self._source_count
@@ -577,7 +629,10 @@ class _Batch:
         return np.where(self._nodes["down"][self._place_of_slot], self._copies.saved, copy)
 
     def _finish(self, depth: float, unproven: Ints) -> list[Path]:
-        """Close all stretches at the horizon, and return the paths of all replications."""
+        """Close all stretches at the horizon, and return the paths of all replications.
+
+        The past began `depth` before time zero, and `unproven` has the number of unproven copies of each replication.
+        """
         layout, copies, tally = self._layout, self._copies, self._tally
         assert tally is not None
         if not layout.sampled:  # the horizon ends all stretches that go on
@@ -595,7 +650,10 @@ class _Batch:
         return [self._path(r, depth, int(unproven[r])) for r in range(layout.count)]
 
     def _path(self, number: int, depth: float, unproven: int) -> Path:
-        """Return the path of one replication, by its number in the batch."""
+        """Return the path of one replication, by its number in the batch.
+
+        Its past began `depth` before time zero and left so many copies `unproven`.
+        """
         task, layout, plan, tally = self._task, self._layout, self._plan, self._tally
         assert tally is not None
         shares = tally.shares(number, task.rows)
@@ -621,7 +679,11 @@ class _Batch:
         )
 
     def _final_copies(self, number: int) -> Floats | None:
-        """Return what every node of a replication holds at the end, a row per source; None in large networks."""
+        """Return the copies that nodes of a replication hold at the end, a row per source; None in large networks.
+
+        A copy is the number that passes keep, and NOT_HELD where there is none. `number` is that of the replication in
+        the batch.
+        """
         layout, plan = self._layout, self._plan
         if plan.size * self._source_count > MOST_FINAL_COPIES:
             return None

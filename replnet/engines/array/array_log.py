@@ -33,7 +33,10 @@ class ArrayLog:
     """The log of one replication in `array`, taken from its windows."""
 
     def __init__(self, layout: Layout, run: Words, asking: slice, horizon: float, keep: Keep) -> None:
-        """Begin a log. Processes pull by the rows `asking` of a window, and `keep` takes the rows of the log."""
+        """Begin a log of the replication with the seed words `run`; `keep` takes its rows.
+
+        The rows `asking` of a window are those of the wakes at which nodes pull.
+        """
         self._layout, self._plan, self._asking = layout, layout.plan, asking
         self._run, self._horizon, self._keep = run, horizon, keep
         p = self._plan.processes
@@ -44,13 +47,13 @@ class ArrayLog:
         self.phase = layout.askers.phase
 
     def begin(self, depth: float) -> None:
-        """Begin the past at -depth, and drop the rows of an earlier attempt."""
+        """Begin the log of a path whose past begins at -depth, and drop the rows of an earlier attempt."""
         self._rows.clear()
         self._floor = -depth
         self._down = Outages(self._plan, self._run, depth, self._horizon).by_node
 
     def start(self, ages: Floats, held: Floats) -> None:
-        """Add the rows of time zero, from the ages of the sources' last updates and the copy in every slot."""
+        """Add the rows of time zero: the sources' last updates, of these ages, and the copies `held` in all slots."""
         sources = self._plan.sources
         self._add_rows(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
         self._record_held(
@@ -58,7 +61,10 @@ class ArrayLog:
         )
 
     def record_pass(self, window: Window, pulled: PullQueue, replies: Replies) -> None:
-        """Add the rows of a window after the pass over it, and hand them on unless it is of the past."""
+        """Add the rows of a window after the pass over it, and hand them on unless it is of the past.
+
+        `pulled` is the queue of pulls that the pass went through, and `replies` those that it wrote, a row per pull.
+        """
         if window.start >= 0:
             for row, source in enumerate(self._plan.sources.tolist()):
                 self._add_rows(columns(window.of(row).copy(), UPDATES, source, source=source))
@@ -74,7 +80,11 @@ class ArrayLog:
             self._rows.clear()
 
     def _record_pulls(self, window: Window, times: Floats, pairs: Ints) -> None:
-        """Add the rows of the pulls that a window has sent, or failed to send, from (1)."""
+        """Add the rows of the pulls that a window has sent, or failed to send.
+
+        `times` has the instant of each pull, and `pairs` its asker's place << 32 | the place asked, which is NOBODY if
+        it failed.
+        """
         place, peer = pairs >> 32, pairs & NODE
         process, nobody, node = self._askers_of(window, times, place), peer == NOBODY, self._layout.places.node[place]
         _, back = self._last_outage(node, times)
@@ -84,7 +94,10 @@ class ArrayLog:
         self._add_rows(columns(times[rows], event[rows], node[rows], peer[rows]))
 
     def _askers_of(self, window: Window, times: Floats, place: Ints) -> Ints:
-        """Return the number of the asker that each pull belongs to, from the instants and places of pulls."""
+        """Return the number, among the askers of the layout, of the one that sent each pull of a window.
+
+        `times` and `place` have the instant of each pull and the place that sent it, in the order of both.
+        """
         askers, rows = self._layout.askers, self._asking.start + self._layout.askers.row
         number = window.last[rows] - window.first[rows]
         asker = np.repeat(np.arange(number.size), number)
@@ -99,7 +112,10 @@ class ArrayLog:
         return result
 
     def _last_outage(self, node: Ints, at: Floats) -> tuple[Floats, Floats]:
-        """Return the begin and the end of each node's last outage that began by the instant; -inf if there is none."""
+        """Return the begin and the end of each node's last outage that began by an instant, -inf if there is none.
+
+        `node` and `at` have an entry per node and instant to look up, and so do the two arrays returned.
+        """
         begin, end = np.full(at.size, -np.inf), np.full(at.size, -np.inf)
         order = np.argsort(node, kind="stable") if self._down else np.empty(0, np.int64)
         for i, spans in self._down.items():
@@ -111,9 +127,10 @@ class ArrayLog:
         return begin, end
 
     def _record_arrivals(self, sent: Floats, pairs: Ints, held: Floats, waits: Floats) -> None:
-        """Add the rows of the replies that have arrived, and of the answers that they complete, from (2).
+        """Add the rows of the replies that have arrived, and of the answers that they complete.
 
-        `held` has the copies that they bring, and `waits` how long they waited in line.
+        The arrays have a row per pull: the instant at which it was sent, its asker's place << 32 | the place asked, the
+        copies that the reply brings, and how long it waited in line, -1 if there is no reply.
         """
         delay, place = self._layout.delay, pairs >> 32
         peer = self._layout.places.node[np.minimum(pairs & NODE, self._last_place)]
@@ -135,7 +152,8 @@ class ArrayLog:
     def _record_answers(self, place: Ints, at: Floats, held: Floats) -> None:
         """Add the rows of the answers to queries, each of which ends with the last reply to its pulls.
 
-        The pulls of a query were sent together, and follow one another among those of their client.
+        The arrays have an entry per reply: the client's place, the instant, and the copies that it brought, one per
+        slot of a place. The pulls of a query were sent together, and follow one another among those of their client.
         """
         order = np.argsort(place, kind="stable")
         place, node = place[order], self._layout.places.node[place[order]]
@@ -150,7 +168,9 @@ class ArrayLog:
     def _record_copies(self, event: int, at: Floats, place: Ints, peer: Ints, is_counted: Flags, held: Floats) -> None:
         """Add the rows of copies that came to places, one for every source for which the node counts.
 
-        `held` has a copy for every slot of a place. Only entries with `is_counted` get rows.
+        The arrays have an entry per reply or answer: the instant, the place that it came to, the peer that sent it, and
+        in `held` a copy for every slot of a place. Only entries with `is_counted` get rows; `event` is the same for
+        all.
         """
         components = self._layout.source_component
         node, component = self._layout.places.node[place], self._layout.places.component[place]
@@ -163,7 +183,11 @@ class ArrayLog:
             self._add_rows(columns(at[entries], event, node[entries], peer[entries], self._departures(left), source))
 
     def _record_held(self, event: int, at: Floats, node: Ints, peer: int, is_counted: Flags, held: Floats) -> None:
-        """Add the rows of the copies that nodes hold, one for every source for which the node counts."""
+        """Add the rows of the copies that nodes hold, one for every source for which the node counts.
+
+        `at`, `node` and `is_counted` have an entry per node, of which only those with `is_counted` get rows. `held` has
+        the copy in every slot; `event` and `peer` are the same for all.
+        """
         for row, source in enumerate(self._plan.sources.tolist()):
             entries = np.flatnonzero(is_counted & self._counts_for(row)[node])
             left = np.where(
@@ -185,7 +209,7 @@ class ArrayLog:
         return np.asarray(self._plan.can_hold[row])
 
     def _departures(self, numbers: Floats) -> Floats:
-        """Return the departures for the log from the numbers that passes keep."""
+        """Return the departures for the log from the numbers that passes keep: NaN without a copy, -inf if unknown."""
         return logged_departures(marked_unknown(numbers, self._floor))
 
     def _add_rows(self, rows: Columns) -> None:

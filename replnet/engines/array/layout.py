@@ -47,7 +47,8 @@ BYTES_PER_SLOT = 64  # in all columns together
 class Layout:
     """`count` replications of a plan, laid out side by side for `array`; built once, then used for all such batches.
 
-    With `recorded`, passes note the outcome of every pull. `scratch` is memory that batches share one after another.
+    With `sampled`, passes keep until when copies are fresh, else when they left. With `recorded`, they note the outcome
+    of every pull. `scratch` is memory that batches share one after another.
     """
 
     plan: Plan
@@ -85,7 +86,7 @@ class Layout:
         """A mask of the nodes that only ask, every time all their candidates, and so tie no components together.
 
         Such a node gets a place in the component of every candidate. If bandwidth is limited, or contacts are polled,
-        no node splits.
+        no node splits; nor does a node whose polls go both ways.
         """
         plan = self.plan
         p, lists = plan.processes, plan.lists
@@ -103,7 +104,10 @@ class Layout:
 
     @cached_property
     def _component_of_node(self) -> Ints:
-        """The component of every node that does not split, in the order of their first nodes; -1 for the others."""
+        """The component of every node that does not split, -1 for the others.
+
+        They are numbered by their first nodes.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -164,7 +168,7 @@ class Layout:
 
     @cached_property
     def places_of_node(self) -> IndexLists:
-        """The places of every node."""
+        """The places of every node, and of every choice of a view, a list for each."""
         node = self.places.node
         order = np.argsort(node, kind="stable")
         return IndexLists(np.searchsorted(node[order], np.arange(self.plan.size_with_choices + 1)), order)
@@ -201,7 +205,7 @@ class Layout:
 
     @cached_property
     def slots_per_place(self) -> Ints:
-        """The number of slots of a place, by component; one if it has no source, and nothing is ever fresh."""
+        """The number of slots of a place, by component: one per source, and one if there is no source."""
         return np.maximum(np.bincount(self.source_component, minlength=self.component_count), 1)
 
     @cached_property
@@ -223,7 +227,7 @@ class Layout:
 
     @cached_property
     def place_of_slot(self) -> Ints:
-        """The place of every slot."""
+        """The place of every slot of one replication."""
         return np.repeat(np.arange(self.places.node.size, dtype=INDEX), self.slots_per_place[self.places.component])
 
     @cached_property
@@ -242,11 +246,11 @@ class Layout:
         return np.asarray(with_source[self.places.component[self.place_of_slot]])
 
     def find_slots(self, node: Ints, row: Ints) -> Ints:
-        """Return the slots for copies of the sources in `row` at the nodes in `node`."""
+        """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`."""
         return np.asarray(self.first_slot[self.find_places(node, self.source_component[row])] + self.source_layer[row])
 
     def _node_pairs(self, lists: IndexLists) -> tuple[Ints, Ints]:
-        """Return the pairs of a node and a member of its list, as two arrays."""
+        """Return all pairs of a node and a member of its list, as two arrays; `lists` has a list per node."""
         return np.repeat(np.arange(self.plan.size, dtype=INDEX), lists.sizes), lists.members
 
     @cached_property
@@ -267,9 +271,9 @@ class Layout:
             yield view, np.repeat(first + np.arange(count), rows.size), np.tile(rows, count)
 
     def view_lists(self, chosen: list[Ints]) -> tuple[IndexLists, IndexLists]:
-        """Return, by place, the places of the choices that look at it, and the places that it looks at.
+        """Return two lists of places for every place: the choices of views that look at it, and those that it looks at.
 
-        `chosen` are the nodes of every choice.
+        `chosen` has the nodes of every choice. Only places of choices look at any.
         """
         places, n = self.places, self.places.node.size
         pairs = [np.empty((0, 2), np.int64)]
@@ -336,7 +340,7 @@ class Layout:
 
     @property
     def row_of_clock(self) -> Ints:
-        """The position of every clock of pulls among these, 0 for other clocks."""
+        """The position of every clock among those of pulls, 0 for clocks of updates."""
         row = np.zeros(self.plan.clocks.rate.size, INDEX)
         row[self.clocks[1]] = np.arange(self.clocks[1].size, dtype=INDEX)
         return row
@@ -365,7 +369,7 @@ class Layout:
         processes, n = processes[order], places.node.size
 
         def merge(of_unsplit: Ints, of_splits: Ints) -> Ints:
-            """Return a column of unsplit processes and of split asks, in the order of processes."""
+            """Return a column of processes that do not split and of asks of the others, in the order of processes."""
             return np.concatenate([of_unsplit, of_splits], dtype=INDEX, casting="same_kind")[order]
 
         def repeat_column(column: Any) -> Any:
@@ -416,7 +420,10 @@ class Layout:
 
     @cached_property
     def registers(self) -> tuple[Ints, Ints, Ints]:
-        """The register of every node, the upstream that keeps it, and the length of the list that the node needs."""
+        """Three arrays by node: its register, the upstream that keeps that, and how many contacts the node needs.
+
+        A register lists the nodes of a pool that have the same upstream. The first two are -1 for nodes in no register.
+        """
         plan, n = self.plan, self.plan.size
         register, upstream, need = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)
         p, first_upstream, numbers = plan.processes, plan.first_upstreams, dict[tuple[int, int], int]()
@@ -432,7 +439,10 @@ class Layout:
         return register, upstream, need
 
     def node_states(self) -> np.ndarray:
-        """Return the initial state of every place, for a pass; empty if the layout is plain."""
+        """Return the initial state of every place, and of one more, in columns; empty if the layout is plain.
+
+        The columns are those of NODE_DTYPE.
+        """
         if self.plain:
             return np.zeros(0, NODE_DTYPE)
         plan, node_of_place = self.plan, self.places.node

@@ -18,7 +18,10 @@ from replnet.processes import LOSSES, Window, Words, streams
 
 
 def build_losses(layout: Layout, run: Words) -> Losses:
-    """Return the losses of messages of all askers, with empty streams if no message can get lost."""
+    """Return the losses of messages of all askers, with empty streams if no message can get lost.
+
+    `run` has the seed words of the replications, of which the first one counts.
+    """
     plan = layout.plan
     # Most networks lose nothing, and streams of many processes take time to make.
     clock = plan.processes.clock[layout.askers.process if plan.faults.losses else np.empty(0, np.int64)]
@@ -28,7 +31,10 @@ def build_losses(layout: Layout, run: Words) -> Losses:
 
 
 def _sides_of_places(layout: Layout, ways: tuple[LinkFault, ...]) -> npt.NDArray[np.uint8]:
-    """Return the side of every place, a row per fault. Choices of views never send or receive messages."""
+    """Return, as bits, the side of a fault on which each place is, with a row per fault and a column per place.
+
+    Choices of views never send or receive messages, so their sides do not matter. Without faults the array is empty.
+    """
     nodes = np.minimum(layout.places.node, layout.plan.size - 1)
     return np.array([way.side[nodes] for way in ways]) if ways else np.empty((0, 0), np.uint8)
 
@@ -37,7 +43,7 @@ def _sides_of_places(layout: Layout, ways: tuple[LinkFault, ...]) -> npt.NDArray
 class OutageArrays:
     """The outages, cuts and lines of one replication over [-depth, horizon), as arrays for `array`.
 
-    Networks with faults or lines run one replication at a time.
+    Networks with faults or lines run one replication at a time; `run` has its seed words.
     """
 
     def __init__(self, layout: Layout, run: Words, depth: float, horizon: float) -> None:
@@ -50,7 +56,11 @@ class OutageArrays:
         self._spans = np.concatenate(spans) if spans else none
 
     def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
-        """Add to `counts` the wakes of nodes that are down, by process that pulls; `phase` is the phase of each."""
+        """Add to `counts`, by process that pulls, its wakes in a window at which its node is down.
+
+        `rows` are the rows of pulls in the window. Of the n-th wakes of a shared clock, those with n % turns == phase
+        are those of a process, where `phase` has an entry for each that pulls.
+        """
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.pull_processes
             columns = window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
@@ -59,7 +69,10 @@ class OutageArrays:
             count_absent(window.points, *columns, *askers, self._spans, self._first, counts)
 
     def fault_arrays(self) -> FaultArrays:
-        """Return the turns of all places, each node's turns at all of its places, and the cuts."""
+        """Return the instants at which places go down or come back, component by component, and the spans of the cuts.
+
+        A node goes down at all of its places.
+        """
         times, places = self._outages.cut_times, self._layout.places
         spans: Floats = np.concatenate(times) if times else np.empty((0, 2))
         falls, turns, places_of_turns = self._outages.next_fall, self._outages.turns, list[int]()
@@ -78,7 +91,10 @@ class OutageArrays:
         )  # fmt: skip
 
     def set_lines(self, nodes: np.ndarray) -> None:
-        """Set the initial lines of all places, and when their nodes next go down, in the states `nodes`."""
+        """Set the initial lines of all places, and when their nodes next go down, in the states `nodes`.
+
+        `nodes` has an entry per place, and one more, with the columns NODE_DTYPE; it is changed in place.
+        """
         plan, places = self._plan, self._layout.places
         for node in self._outages.by_node if nodes.size else ():
             nodes["falls"][self._layout.places_of_node.of(node)] = self._outages.next_fall(node, self._start)
@@ -90,7 +106,11 @@ class OutageArrays:
             places_only["answers"] = pays_for_answers(plan)[at]
 
     def line_counts(self, nodes: np.ndarray) -> Counts:
-        """Return what lines have counted up to the horizon; a node that is down has an infinite F."""
+        """Return the counts of lines over [0, horizon), by node, from the states of all places after the last pass.
+
+        The time from the end of a line to the horizon is added to its spare time, unless the node is down or has no
+        limit.
+        """
         nodes = nodes[self._layout.places.first[: self._plan.size]]
         left = np.maximum(self._horizon - np.maximum(nodes["free"], 0.0), 0.0)
         spare = nodes["spare"] + np.where(nodes["cost"] > 0, left, 0.0)

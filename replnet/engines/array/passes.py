@@ -75,7 +75,7 @@ TURN_DTYPE = np.dtype([("at", "f8"), ("up", "?"), ("who", "i8"), ("empties", "?"
 
 
 class SourceColumns(NamedTuple):
-    """The sources of all components in columns; those of component c are begin[c] to begin[c + 1]."""
+    """The sources of all components in columns; those of component c are the rows from begin[c] to begin[c + 1]."""
 
     begin: Any
     place: Any
@@ -101,7 +101,7 @@ class Trees(NamedTuple):
 class PullQueue(NamedTuple):
     """The pulls that a pass works on, in order of time; those of component c are begin[c] to begin[c + 1].
 
-    Of these, the first `sent` were sent in earlier windows, and the first `answered` of them are on their way back.
+    Of these, the first sent[c] were sent in earlier windows, and the first answered[c] of them are on their way back.
     """
 
     begin: Any
@@ -114,7 +114,7 @@ class PullQueue(NamedTuple):
 
 
 class Replies(NamedTuple):
-    """The replies on their way back, one row per pull."""
+    """The replies on their way back, one row per pull of the queue."""
 
     held: Any  # the copies that it brings, one for every slot of a place
     waits: Any  # how long it waits in line; -1: there is no reply
@@ -122,7 +122,10 @@ class Replies(NamedTuple):
 
 
 class HeldCopies(NamedTuple):
-    """The copies that every place holds, by slot, and the sums that they add to, by cell."""
+    """The copies that every place holds, by slot, and the sums that they add to, by cell.
+
+    A copy is a number: the instant until which it is fresh if freshness is sampled, else the instant of its departure.
+    """
 
     first_slot: Any  # by place
     copy: Any
@@ -163,7 +166,10 @@ class ContactLists(NamedTuple):
 
 
 class FaultArrays(NamedTuple):
-    """The faults of one replication: when which place goes down and comes back, and which places are cut off when."""
+    """The faults of one replication: when which place goes down and comes back, and which places are cut off when.
+
+    The turns of component c, which are such instants, are turns[begin[c] : begin[c + 1]].
+    """
 
     turns: Any  # TURN_DTYPE, component after component
     begin: Any  # the first turn of every component
@@ -190,7 +196,9 @@ class PassOutput(NamedTuple):
 def hand_over(i, register, latest, older, newer, contacts):
     """Write the contacts that an upstream hands to place i into `contacts`, then move i to the front of its register.
 
-    contacts[0] is their number; the contacts follow, latest first and without i.
+    contacts[0] is their number; the contacts follow, latest first and without i, as many as there is room for.
+    `register` has the register of every place; by register `latest` has its first member, and `older` and `newer` link
+    the members.
     """
     r, n = register[i], 0
     j = latest[r]
@@ -214,8 +222,9 @@ def hand_over(i, register, latest, older, newer, contacts):
 
 @njit(cache=True)
 def receive_list(i, need, handed, length, lacking, contacts):
-    """Store the list of `contacts` that came with a reply to place i.
+    """Store the list of `contacts` that came with a reply to place i in handed[i], and its length in length[i].
 
+    contacts[0] is their number, and need[i] how many the place waits for; lacking[0] counts the places that still wait.
     Return whether it was the last complete list that any place waited for.
     """
     n = contacts[0]
@@ -231,7 +240,11 @@ def receive_list(i, need, handed, length, lacking, contacts):
 
 @njit(cache=True)
 def is_cut(side, first, starts, ends, i, j, t):
-    """Whether a cut stops messages from place i to place j at time t."""
+    """Whether a cut stops messages from place i to place j at time t.
+
+    side[c, i] has a bit for each of the two sides of cut c on which place i is; the cut lasts over the spans from
+    starts[z] to ends[z] for z from first[c] to first[c + 1].
+    """
     for c in range(side.shape[0]):
         a, b = side[c, i], side[c, j]
         if (a & 1 and b & 2) or (a & 2 and b & 1):
@@ -244,7 +257,7 @@ def is_cut(side, first, starts, ends, i, j, t):
 
 @njit(cache=True)
 def count_idle(i, t, nodes, horizon):
-    """Add the time up to t in which place i had nothing to send to its spare time."""
+    """Add the time up to t, within [0, horizon), in which place i had nothing to send to its spare time in `nodes`."""
     free = nodes[i].free
     if free < t:
         nodes[i].spare += max(min(t, horizon) - max(free, 0.0), 0.0)
@@ -253,7 +266,10 @@ def count_idle(i, t, nodes, horizon):
 
 @njit(cache=True)
 def send_to_replica(i, t, nodes, horizon):
-    """Put a message of place i to a replica in line at time t, and return whether there was room for it."""
+    """Put a message of place i to a replica in line at time t, count it, and return whether there was room for it.
+
+    Lines and counts are in `nodes`, and change there.
+    """
     count_idle(i, t, nodes, horizon)
     first, cost = max(nodes[i].first, t), nodes[i].cost
     sent = first - t + cost <= nodes[i].limit
@@ -268,9 +284,10 @@ def send_to_replica(i, t, nodes, horizon):
 
 @njit(cache=True)
 def answer_client(j, client, t, nodes, horizon):
-    """Put an answer of place j to a client in line at time t, and return how long it waits.
+    """Put an answer of place j to a client in line at time t, count it, and return how long it waits.
 
-    Return -1 if the answer is turned away, or would wait until the node goes down.
+    Return -1 if the answer is turned away, or would wait until the node goes down. Lines and counts are in `nodes`, and
+    change there.
     """
     count_idle(j, t, nodes, horizon)
     wait = nodes[j].free - t
@@ -292,7 +309,7 @@ def answer_client(j, client, t, nodes, horizon):
 def can_send(t, i, pair, horizon, nodes):
     """Whether place i can send a pull at time t: it is up, its line has room, and the pull does not get lost.
 
-    If the line is limited, the pull is put in it.
+    If the line is limited, the pull is put in it, in `nodes`. `pair` has the flag GONE if the pull gets lost.
     """
     if nodes[i].down:
         return False
@@ -303,7 +320,11 @@ def can_send(t, i, pair, horizon, nodes):
 
 @njit(cache=True)
 def answer_wait(t, i, j, horizon, nodes):
-    """Return how long the answer of place j to a pull of place i waits at time t, or -1 if there is no answer."""
+    """Return how long the answer of place j to a pull of place i waits at time t, or -1 if there is no answer.
+
+    There is none if j is down or its line has no room; otherwise the answer is put in the line, if j has one, in
+    `nodes`.
+    """
     if nodes[j].down:
         return -1.0
     if nodes[j].cost > 0:
@@ -318,7 +339,10 @@ def answer_wait(t, i, j, horizon, nodes):
 def replace_copy(k, t, new, horizon, sampled, strict, copy, since, cell, fresh, sums, begin, end, who, left, n):
     """Replace the copy in slot k by `new` at time t, and write the stretch that this ends, if any.
 
-    Return the number of stretches so far, of which there were n.
+    Return the number of stretches so far, of which there were n. With `sampled` a copy is the instant until which it is
+    fresh, and only the fresh time of its cell is added to; else it is its departure, and the stretch of the old copy
+    goes to place n of `begin`, `end`, `who` (slots) and `left` (departures). With `strict`, copies may go missing
+    (NOT_HELD), and the time without one is added up in `sums`.
     """
     old = copy[k]
     copy[k] = new
@@ -341,9 +365,12 @@ def replace_copy(k, t, new, horizon, sampled, strict, copy, since, cell, fresh, 
 
 @njit(cache=True)
 def update_viewers(i, layer, t, horizon, sampled, strict, copies, views, out, n):
-    """Update all views that look at place i, after its copy in one layer changed at time t.
+    """Set all views that look at place i to the freshest copies they see, after its copy in a layer changed at time t.
 
-    Return the number of stretches so far, of which there were n.
+    A view is a place that shows, layer by layer, the freshest copy among several places. Return the number of stretches
+    written to `out` so far, of which there were n. With `sampled` copies are instants until which they are fresh, and
+    fresh time is added up in place of stretches; with `strict`, copies may go missing, and the time without one is
+    added up.
     """
     base, copy = copies.first_slot, copies.copy
     for z in range(views.first[i], views.first[i + 1]):
@@ -359,9 +386,11 @@ def update_viewers(i, layer, t, horizon, sampled, strict, copies, views, out, n)
 
 @njit(cache=True)
 def apply_turn(z, turns, layers, horizon, sampled, copies, nodes, views, out, n):
-    """Let a node go down or come back as turns[z] says, and with it its copies.
+    """Let a node go down or come back at one of its places as turns[z] says, and with it the copies there.
 
-    Return the number of stretches so far, of which there were n.
+    A node that is down holds nothing; it comes back with the copies that it had, or without any if turns[z].empties.
+    There are as many copies as `layers`. Return the number of stretches written to `out` so far, of which there were n.
+    With `sampled` copies are instants until which they are fresh, and fresh time is added up in place of stretches.
     """
     t, i, up = turns[z].at, turns[z].who, turns[z].up
     nodes[i].down = not up
@@ -388,9 +417,11 @@ def apply_turn(z, turns, layers, horizon, sampled, copies, nodes, views, out, n)
 
 @njit(cache=True)
 def forget_copies(t, floor, source_at, horizon, sampled, strict, copies, nodes, out, n):
-    """Set all copies that are newer than `floor` to `floor`, which stands for an unknown age.
+    """Set all copies that are newer than `floor` to `floor`, which stands for an unknown age, at time t.
 
-    Return the number of stretches so far, of which there were n.
+    Copies of clients, and at places where source_at[i] tells of a source, stay. Return the number of stretches written
+    to `out` so far, of which there were n. With `sampled` copies are instants until which they are fresh, and fresh
+    time is added up in place of stretches; with `strict`, so is the time without a copy.
     """
     for i in range(copies.first_slot.size):
         last = copies.first_slot[i + 1] if i + 1 < copies.first_slot.size else copies.copy.size
@@ -407,7 +438,8 @@ def forget_copies(t, floor, source_at, horizon, sampled, strict, copies, nodes, 
 def merge_reply(i, base, held, wait, layers, copy, nodes):
     """Merge a reply to a query of client i, which brought the copies `held`, into the freshest copies so far.
 
-    Return whether it was the last reply that the query waits for.
+    There is a copy per layer, and those so far are in `copy` from slot `base` on; the reply has waited in line for
+    `wait`. Return whether it was the last reply that the query waits for.
     """
     for layer in range(layers):
         copy[base + layer] = max(held[layer], copy[base + layer])
@@ -422,7 +454,10 @@ def close_query(
 ):  # fmt: skip
     """Write the answer to a query of client i, whose last reply has come, and forget the copies that it brought.
 
-    Return the number of answers so far, of which there were `answers`.
+    They are in the slots base[i] to base[i] + layers, and count in the cells of these if t, the instant of the answer,
+    is in [0, horizon). With `sampled`, copies that are still fresh are counted in `sums`; else the instant, slot and
+    departure of each copy go to the next place of the arrays for answers. With `strict`, a query that brought no copy
+    is not answered. Return the number of answers so far, of which there were `answers`.
     """
     nodes[i].left, nodes[i].late = nodes[i].asks, 0.0
     counts = not strict  # where pulls may fail, a query that brought no copy of any source is not answered
@@ -450,7 +485,7 @@ def close_query(
 def next_update(s, t, points, coming):
     """Return the instant of the first update of source s after t.
 
-    coming[s] is the place of that update in `points`, and is moved on.
+    coming[s] is the place in `points` of that update or an earlier one, and is moved on to it.
     """
     x = coming[s]
     while points[x] <= t:
@@ -463,13 +498,17 @@ def next_update(s, t, points, coming):
 def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
     """Return the compiled pass over networks in which nodes ask by name, get answers at once and keep their copies.
 
-    It is specialised by four flags. `sampled`: see (1). `single`: no component has several sources, so that a place is
-    a slot. `watched`: there are views. `far`: the copies do not fit the cache, and are fetched ahead.
+    It is specialised by four flags. `sampled`: a copy is the instant until which it is fresh, and fresh time is added
+    up; else it is its departure, and stretches are written. `single`: no component has several sources, so that a place
+    is a slot. `watched`: there are views. `far`: the copies do not fit the cache, and are fetched ahead.
     """
 
     @njit(cache=True)
     def one_pass(horizon, sources, pulled, points, coming, copies, views, out):
-        """Apply the pulls of a window to the copies, and return the number of stretches written to `out`."""
+        """Apply the pulls of a window to the copies, and return the number of stretches written to `out`.
+
+        `points` has the updates of all sources, and coming[s] the place of the next one of source s.
+        """
         times, pairs, base = pulled.times, pulled.pairs, copies.first_slot
         copy, since, cell, fresh = copies.copy, copies.since, copies.cell, copies.fresh
         begin, end, who, left, n = out.begin, out.end, out.slot, out.departure, 0
@@ -542,9 +581,10 @@ def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
 def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
     """Return the compiled pass over any network.
 
-    It is specialised by three flags. `sampled`: see (1). `strict`: pulls may fail. `listing`: upstreams hand over lists
-    of recent contacts. Arrays are taken out of their tuples first, as each look into a tuple costs more than the work
-    done.
+    It is specialised by three flags. `sampled`: a copy is the instant until which it is fresh, and fresh time is added
+    up; else it is its departure, and stretches are written. `strict`: pulls may fail. `listing`: upstreams hand over
+    lists of recent contacts. Arrays are taken out of their tuples first, as each look into a tuple costs more than the
+    work done.
     """
 
     @njit(cache=True)
@@ -552,7 +592,7 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
         until, delay, horizon, floor, sources, pulled, points, coming, copies, nodes, views, contacts, faults, replies,
         out,
     ):  # fmt: skip
-        """Apply turns, pulls, answers and replies up to `until`; return the numbers of stretches and of answers."""
+        """Apply turns, pulls, answers and replies up to `until`; return how many stretches and answers are in `out`."""
         times, pairs, held, waits, n, answers = pulled.times, pulled.pairs, replies.held, replies.waits, 0, 0
         base, copy, since, cell = copies.first_slot, copies.copy, copies.since, copies.cell
         fresh, sums, source_at, layer_of = copies.fresh, copies.sums, sources.source_at, sources.layer
@@ -632,7 +672,7 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
 
 @njit(cache=True)
 def add_up(amounts, cells, out):
-    """Add every amount to its cell in `out`, one after another.
+    """Add every amount to its cell in `out`, in place, one after another.
 
     Adding in order keeps the rounding the same, however replications share windows and windows are cut.
     """

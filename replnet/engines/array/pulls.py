@@ -56,7 +56,7 @@ class Askers(NamedTuple):
     def of_rows(self, low: int, high: int) -> tuple[Askers, slice]:
         """Return the askers that wake by rows from `low` to `high`, their rows counted from `low`, and their slice.
 
-        Askers must be in order of rows.
+        Askers must be in order of rows. The slice is that of the result among all askers.
         """
         askers = slice(*np.searchsorted(self.row, np.array([low, high], self.row.dtype)).tolist())
         columns = (column if column is self.candidates or column is self.numbers else column[askers] for column in self)
@@ -65,7 +65,7 @@ class Askers(NamedTuple):
 
 @njit(cache=True, inline="always")
 def bounded_number(w, n):
-    """Return a number in 0..n-1 from the upper half of a random word; chances are even to one part in 2**32 / n."""
+    """Return a number in 0..n-1 from the upper half of the random word w; chances are even to one part in 2**32 / n."""
     return np.int64(((w >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
@@ -73,7 +73,8 @@ def bounded_number(w, n):
 def choose(key, gamma, wake, k, n, mixed, out):
     """Write k distinct random numbers of 0..n-1 into `out`; every set is equally likely (Floyd).
 
-    With `mixed`, so is every order of it. The words of the stream (key, gamma) at `wake` decide.
+    With `mixed`, so is every order of it. If k is n, they are written in order. The k words of the random stream (key,
+    gamma) from number wake * k on decide.
     """
     if k == n:
         for q in range(k):
@@ -95,9 +96,9 @@ def choose(key, gamma, wake, k, n, mixed, out):
 
 @njit(cache=True)
 def draw_losses(losses, p, pull, i, j):
-    """Return the flags GONE if a pull of asker p from place i to j gets lost, and MUTE if its reply does.
+    """Return the flags GONE if a pull of asker p from place i to j gets lost, and MUTE if its reply does, or 0.
 
-    `pull` is its number among those of the process.
+    `pull` is its number among those of the process; `losses` has the shares lost and a random stream per asker.
     """
     share_arriving = 1.0
     for z in range(losses.share.size):
@@ -114,15 +115,17 @@ def draw_losses(losses, p, pull, i, j):
 
 @njit(cache=True, inline="always")
 def first_wake(serial, turns, phase):
-    """Return the number of wakes to skip, from number `serial` on, until the first with this phase."""
+    """Return the number of wakes to skip, from number `serial` on, until the first n with n % turns == phase."""
     return (phase - serial) % turns if turns > 1 else 0  # a division takes as long as all else of a process
 
 
 @njit(cache=True)
 def count_absent(points, offset, begun, ended, serial, row, turns, phase, spans, first, counts):
-    """Add to `counts` the wakes of every process in a window at which its node is down.
+    """Add to counts[p] the wakes of process p in a window at which its node is down, for every process.
 
-    That is during the spans first[p] to first[p + 1] for process p.
+    It wakes at the instants in row[p] of the window, of which those with n % turns[p] == phase[p] are its own, and is
+    down during the spans first[p] to first[p + 1], each (begin, end). A row w has points[offset[w] + begun[w]] to
+    points[offset[w] + ended[w]], of which the first has n = serial[w].
     """
     for p in range(row.size):
         if first[p] == first[p + 1]:
@@ -139,7 +142,10 @@ def count_absent(points, offset, begun, ended, serial, row, turns, phase, spans,
 
 @njit(cache=True)
 def count_pulls(first, last, serial, askers, out):
-    """Write the number of pulls that a window has in every component into `out`."""
+    """Write the number of pulls that a window has in every component into `out`.
+
+    Row w of the window has the wakes from first[w] to last[w], of which the first has the number serial[w].
+    """
     out[:] = 0
     for p in range(askers.row.size):
         w, m = askers.row[p], askers.turns[p]
@@ -151,10 +157,11 @@ def count_pulls(first, last, serial, askers, out):
 
 @njit(cache=True)
 def find_buckets(start, window, askers, bucket, scale, begin, earlier_pulls, head):
-    """Write into `head` where the pulls of every bucket of a window begin in the queue.
+    """Write into `head` where the pulls of every bucket of a window, a span of time, begin in the queue.
 
-    Component c has the buckets from bucket[c] on, scale[c] of them per unit of time, behind its pulls of earlier
-    windows, which are earlier_pulls[c].
+    `window` has the instants, by row, at which askers wake, and `start` is its beginning. Component c begins at
+    begin[c] in the queue, and has the buckets from bucket[c] on, scale[c] of them per unit of time, behind its pulls of
+    earlier windows, which are earlier_pulls[c].
     """
     points, offset, first, last, serial = window
     head[:] = 0
@@ -176,9 +183,11 @@ def find_buckets(start, window, askers, bucket, scale, begin, earlier_pulls, hea
 
 @njit(cache=True)
 def scatter_pulls(start, window, askers, key, gamma, losses, mixed, bucket, scale, head, times, pairs, room):
-    """Write every pull of a window, as (time, asker's place << 32 | place asked), into its bucket.
+    """Write every pull of a window, as its time and asker << 32 | place asked, into its bucket in `times` and `pairs`.
 
-    Afterwards head[b] is where bucket b ends. `room` is for the choices of all wakes of a process, or of one.
+    Component c has the buckets from bucket[c] on, scale[c] per unit of time. head[b] is where bucket b begins, and
+    afterwards where it ends. Choices of places come from the streams (key, gamma) of askers, in random order if
+    `mixed`; pulls that get lost are flagged. `room` is for the choices of all wakes of a process, or of one.
     """
     lossy, listed = losses.share.size > 0, askers.candidates
     points, offset, first, last, serial = window
@@ -233,10 +242,11 @@ def scatter_pulls(start, window, askers, key, gamma, losses, mixed, bucket, scal
 
 @njit(cache=True)
 def sort_slices(start, width, begins, ends, loose_times, loose_pairs, head, first, times, pairs):
-    """Sort slices of time, whose pulls a coarse sort has left in no order, and write them one after another.
+    """Sort slices of time, whose pulls a coarse sort has left in no order, into `times` and `pairs`, one after another.
 
-    Each is sorted by buckets of its own. Slice s has the pulls from begins[s, z] to ends[s, z] for every z, at times
-    from start + s * width on. The first pull goes to place `first`.
+    Each is sorted by buckets of its own, for which `head` has room. Slice s has the pulls from begins[s, z] to ends[s,
+    z] of `loose_times` and `loose_pairs` for every z, at times from start + s * width on. The first pull goes to place
+    `first`.
     """
     for s in range(begins.shape[0]):
         n = 0
@@ -265,7 +275,8 @@ def sort_slices(start, width, begins, ends, loose_times, loose_pairs, head, firs
 def finish_order(begin, earlier_pulls, times, pairs):
     """Sort the new pulls of every component, which are nearly in order, by insertion; ties keep the order of processes.
 
-    The latest pull so far is held back, so that most are put in order without a branch, which could not be predicted.
+    Those of component c begin behind earlier_pulls[c] others at begin[c]. The latest pull so far is held back, so that
+    most are put in order without a branch, which could not be predicted.
     """
     for c in range(earlier_pulls.size):
         first, end = natural(begin[c] + earlier_pulls[c]), natural(begin[c + 1])
@@ -286,12 +297,16 @@ def finish_order(begin, earlier_pulls, times, pairs):
 
 @final
 class Pulls:
-    """The queue of pulls, to which windows are added one after another."""
+    """The queue of pulls of a batch of replications, to which the pulls of windows are added one after another."""
 
     def __init__(
         self, askers: Askers, components: int, choices: Streams, losses: Losses, mixed: bool, scratch: Scratch
     ) -> None:
-        """Begin with no pulls. With `mixed`, the order matters in which a node asks several others at a wake."""
+        """Begin with no pulls, in so many components.
+
+        `choices` has the random stream of every asker. With `mixed`, the order matters in which a node asks several
+        others at a wake. `scratch` is memory that windows reuse.
+        """
         self._askers, self._choices, self._losses, self._mixed, self._scratch = askers, choices, losses, mixed, scratch
         self._most = max(int(askers.pulls.max(initial=1)), 1)
         none, zero = np.empty(0, np.int64), np.zeros(components, np.int64)
@@ -332,7 +347,11 @@ class Pulls:
         return runs(self.queue.begin[:-1] + self.queue.arrived_after, self.still_under_way)
 
     def _sort(self, window: Window, rows: slice, begin: Ints, under_way: Ints, times: Any, pairs: Any) -> None:
-        """Write the new pulls in order into `times` and `pairs`, behind those of every component still under way."""
+        """Write the new pulls in order into `times` and `pairs`, behind those of every component still under way.
+
+        `rows` are those of the window by which askers wake. Component c begins at begin[c], with under_way[c] earlier
+        pulls.
+        """
         fine = int(self._new_counts.max()) <= PULLS_PER_SORT
         columns = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
         # Every component has a bucket, as askers without candidates wake as well.
@@ -361,7 +380,7 @@ class Pulls:
     def slices(self, start: float, end: float, expected: float, blocks: Iterator[Window]) -> Iterator[PullQueue]:
         """Yield the pulls of a window that comes in blocks of rows, in order, slice of time by slice of time.
 
-        Only for one component without pulls under way. About so many pulls are `expected`.
+        The window is [start, end). Only for one component without pulls under way. About so many pulls are `expected`.
         """
         count, none, row = min(max(round(expected / PULLS_PER_PART), 1), MOST_PARTS), np.zeros(1, np.int64), 0
         bucket, scale = np.array([0, count]), np.array([count * (1 - 1e-12) / (end - start)])
@@ -393,7 +412,10 @@ class Pulls:
             yield PullQueue(begin, none, none, *into, none, none)
 
     def _room_for_loose(self, count: int, size: int) -> tuple[Any, Any]:
-        """Return room for `size` pulls in no order, with the first `count` of them, which are already there."""
+        """Return room for `size` pulls in no order, as arrays of times and of pairs, with the first `count` of them.
+
+        These are in the room returned before, and are copied if it has become too small.
+        """
         before = self._scratch.floats("loose times", count), self._scratch.ints("loose pairs", count)
         after = self._scratch.floats("loose times", size), self._scratch.ints("loose pairs", size)
         for old, new in zip(before, after, strict=True):

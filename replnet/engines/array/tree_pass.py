@@ -18,7 +18,10 @@ from replnet.processes import ONE, natural
 
 @njit(cache=True)
 def rank_rest(changes, d, j, end, q, last, rank):
-    """Write the ranks of d[j:end] among the changes, which lie between q and last, by a plain merge."""
+    """Write into rank[j:end] how many of the `changes` are not after each of d[j:end], by a plain merge.
+
+    Both ascend. These numbers are known to be at least q and at most `last`.
+    """
     while j < end:
         while q < last and changes[q] <= d[j]:
             q += ONE
@@ -59,7 +62,8 @@ def rank_instants(changes, d, rank):
 def keep_changes(d, rank, value, before, times, values):
     """Write the pulls that changed a copy, and what it then was, into `times` and `values`; return their number.
 
-    values[0] is the copy `before` the first of them.
+    The pull at d[j] finds value[rank[j]]. values[0] is the copy `before` the first of them, and values[n + 1] what the
+    n-th one, counted from 0, has left.
     """
     n = natural(0)
     values[0] = before
@@ -74,7 +78,10 @@ def keep_changes(d, rank, value, before, times, values):
 
 @njit(cache=True)
 def add_fresh_time(times, values, n, total):
-    """Return `total` plus the fresh time that n changes of a copy add, one after another."""
+    """Return `total` plus the fresh time that n changes of a copy add, one after another.
+
+    At times[q] the copy, which is the instant until which it is fresh, changes from values[q] to values[q + 1].
+    """
     for q in range(n):
         total += max(values[q + 1] - times[q], 0.0) - max(values[q] - times[q], 0.0)
     return total
@@ -82,10 +89,12 @@ def add_fresh_time(times, values, n, total):
 
 @njit(cache=True)
 def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank):
-    """Apply a window to trees, replica by replica; its rows from `asks` on are those of pulls.
+    """Apply a window to trees, replica by replica: change their copies, and add fresh time to their cells in `fresh`.
 
-    The changes of place i are values[b] before the first, and values[b + 1 + c] after the c-th, which was at times[b +
-    c], where b = begin[i]; there are size[i] of them. `rank` is room for a replica's pulls.
+    Row w of the window has the instants points[offset[w] + first[w]] to points[offset[w] + last[w]]; rows from `asks`
+    on are those of pulls. A copy is the instant until which it is fresh, `horizon` at most. The changes of place i are
+    values[b] before the first, and values[b + 1 + c] after the c-th, which was at times[b + c], where b = begin[i];
+    there are size[i] of them. `rank` is room for a replica's pulls.
     """
     points, offset, first, last = window
     for c in range(sources.begin.size - 1):

@@ -35,7 +35,7 @@ STRETCHES_IN_HAND = 1 << 16  # after so many, stretches are added up
 
 
 class NodeStates(NamedTuple):
-    """The copies and lines of some nodes at an instant, in the order of their numbers."""
+    """The copies and lines of some nodes at an instant; each field is an array in the order of their numbers."""
 
     held: Ints  # copies; clients hold none
     fresh: Ints  # of these
@@ -56,10 +56,11 @@ class NodeMeasure:
         by_due: bool = False,
         keep: Keep | None = None,
     ) -> None:
-        """Begin at `since`, with some nodes of the replication whose seed words are `run`.
+        """Begin at `since`, with the nodes `measured` of the replication whose seed words are `run`.
 
         `unknown` marks the departure of copies that may be from before the replayed past. With `by_due`, an answer
-        counts if it was due in time, else if it came in time. `keep` takes the rows of the log.
+        counts if its query was due at `since` or later, else if it came in [0, horizon). `keep` takes the rows of the
+        log; None: there is no log.
         """
         self._task, self._plan, self._since, self._unknown, self._by_due = task, task.plan, since, unknown, by_due
         self.counts, self.horizon, self._keep = [0] * 4, task.horizon, keep
@@ -95,7 +96,7 @@ class NodeMeasure:
         self._answers: list[tuple[int, int, float, float, float]] = []  # row, node, instant, departure, any copy came
 
     def open(self, held: dict[int, Copies], at: float = 0.0) -> None:
-        """Begin the log at an instant, with the copies that replicas hold."""
+        """Begin the log, if there is to be one, at an instant, with the copies that replicas hold, by node."""
         if self._keep is None:
             return
         self._log = LogWriter(self._keep)
@@ -106,34 +107,43 @@ class NodeMeasure:
             self._log_copies(at, START, i, copies)
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Count the wake of a process."""
+        """Count the wake of a process by its purpose, and as a download of its source if that has a row of its own.
+
+        A wake that was planned before time zero does not count.
+        """
         if planned >= 0:
             self.counts[self._purpose[process]] += 1
             if process in self._row_downloaded:
                 self.downloads[self._row_downloaded[process]] += 1
 
     def note_update(self, now: float, source: int) -> None:
-        """Log an update of a source."""
+        """Log an update of a source, if there is a log."""
         if self._log:
             self._log.write(now, 0, source, source=source)
 
     def note_pull(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
-        """Log a pull, or that a process failed to send one if not `goes`."""
+        """Log a pull of a process of `node` to `peer`, or that it failed to send one if not `goes`, if there is a log.
+
+        Failed polls of recent contacts are left out if bandwidth is limited.
+        """
         if self._log and goes:
             self._log.write(planned, self._purpose[process], node, peer)
         elif self._log and not self._has_unlogged_failures[process]:
             self._log.write(planned, FAILED, node)
 
     def note_reply(self, now: float, timed: TimedMessage, copies: Copies) -> None:
-        """Log the copies that a reply brought."""
+        """Log the copies that the reply `timed` brought, if there is a log."""
         self._log_copies(now, REPLY, timed.to, copies, timed.sender)
 
     def note_offer(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        """Log the copies that the sender of a two-way poll handed over."""
+        """Log the copies that `peer`, the sender of a two-way poll, handed over to `node`, if there is a log."""
         self._log_copies(now, OFFER, node, copies, peer)
 
     def note_copies(self, now: float, node: int, copies: Copies) -> None:
-        """Take the copies that a node holds from now on; after the horizon they count no more."""
+        """Take the copies that a node holds from now on, which ends the stretches of those that it held before.
+
+        Views that look at the node are updated with it. After the horizon nothing changes any more.
+        """
         if now >= self.horizon:
             return
         held = self._held[node]
@@ -148,7 +158,10 @@ class NodeMeasure:
             self.add_finished(now)
 
     def _update_view(self, now: float, choice: int, row: int, nodes: list[int]) -> None:
-        """Update the view `choice` to the freshest copy among `nodes`, of the source in a row."""
+        """Set the copy of the source in `row` that the choice of a view shows to the freshest one among `nodes`.
+
+        If it changes, the stretch of the copy before ends now.
+        """
         best = max((self._held[i][row][0] for i in nodes if row in self._held[i]), default=NOT_HELD)
         departure_before, since = self._held[choice][row]
         if best != departure_before:
@@ -156,7 +169,10 @@ class NodeMeasure:
             self._held[choice][row] = best, now
 
     def _end_stretch(self, row: int, node: int, departure: float, begin: float, end: float) -> None:
-        """Add a stretch that ends now, or a time without a copy."""
+        """Keep a stretch from `begin` to `end`, or a time without a copy if the departure is NOT_HELD, for the sums.
+
+        The part before time zero is left out.
+        """
         begin = max(begin, 0.0)
         if end <= begin:
             return
@@ -168,7 +184,10 @@ class NodeMeasure:
             )
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
-        """Take the answer that a query of a client has got, with its copies."""
+        """Log the answer that a query of a client, due at `due`, has got with its copies, and keep it for the sums.
+
+        An answer counts for every source that the client can hear of.
+        """
         self._log_copies(now, ANSWER, client, copies)
         if self._since <= due if self._by_due else 0 <= now < self.horizon:
             rows = self._counted_rows[client]
@@ -179,7 +198,10 @@ class NodeMeasure:
                 self._answers.append((row, client, now, departure, brought))
 
     def _log_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
-        """Log copies of a node, a row per source for which it counts."""
+        """Log copies of node i, if there is a log, in a row per source for which the node counts.
+
+        `event` is a place in EVENTS, and `peer` the node that sent them.
+        """
         for row in self._counted_rows[i] if self._log else ():
             assert self._log
             departure = copies.get(self._sources[row], NOT_HELD)
@@ -187,7 +209,7 @@ class NodeMeasure:
             self._log.write(now, event, i, peer, logged_departure(departure), self._sources[row])
 
     def add_finished(self, now: float) -> None:
-        """Add all stretches and answers that are over to the sums."""
+        """Add all stretches and answers that are over to the sums; with them, the updates up to `now`."""
         if self._task.sampled:
             self._take_updates(now)
         row, node, begin, end, departure = _columns(self._stretches, 5)
@@ -206,7 +228,7 @@ class NodeMeasure:
         self._tally.add_answers(row[counts], cell[counts], at[counts], departure[counts])
 
     def _take_updates(self, now: float) -> None:
-        """Draw the updates up to now, and add them to the tally."""
+        """Draw the updates up to now, and add them to the tally if freshness is sampled."""
         while self._updates.now < now:
             window = self._updates.window(now)
             new = [window.of(row) for row in range(len(self._sources))]
@@ -220,11 +242,15 @@ class NodeMeasure:
                 self._tally.add_updates(Updates(np.concatenate(new), begin), window.end, everything)
 
     def _cells(self, row: Ints, node: Ints) -> Ints:
-        """Return the cells in which nodes count for the sources in these rows."""
+        """Return, for each node, the cell in which it counts for the source in the row beside it."""
         return self._plan.cell_numbers(row, self._group[node])
 
     def sums(self, until: float) -> tuple[Sums, Shares]:
-        """Return the sums up to an instant, including stretches that still go on, and the joint freshness."""
+        """Return the sums up to an instant, including stretches that still go on, and the joint freshness.
+
+        The latter is the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table,
+        metric); empty if the network does not ask for it. The stretches go on afterwards.
+        """
         self.add_finished(until)
         so_far, spans = self._tally.sums, len(self._tally.fresh_spans or ())
         self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, self._task.questions))
@@ -242,14 +268,14 @@ class NodeMeasure:
 
     @cached_property
     def copies(self) -> Floats:
-        """The number of copies of every cell that these nodes hold."""
+        """The number of copies for which these nodes count, by cell, those of views of these nodes alone among them."""
         pairs = [(row, i) for i, rows in self._counted_rows.items() if not self._plan.clients[i] for row in rows]
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
 
     def states(self, now: float, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return how many copies each of some nodes holds, and how many of these are fresh."""
+        """Return, as two arrays, how many copies each of these nodes holds, and how many of them are fresh."""
         self._take_updates(now)
         copies_of_nodes = [
             [(row, departure) for row, (departure, _) in self._held.get(i, {}).items() if departure != NOT_HELD]
@@ -259,22 +285,22 @@ class NodeMeasure:
         return np.array([len(copies) for copies in copies_of_nodes], np.int32), np.array(fresh, np.int32)
 
     def departures(self) -> list[tuple[int, int, float]]:
-        """Return (row, node, departure) of every copy that is held."""
+        """Return (row of the source, node, departure) of every copy that is held, without those of views."""
         held = [(row, i, departure) for i, rows in self._held.items() for row, (departure, _) in rows.items()]
         return [copy for copy in held if copy[1] < self._plan.size and copy[2] != NOT_HELD]
 
     @property
     def tally(self) -> Tally:
-        """The sums and questions of the replication."""
+        """The tally of the replication: its sums, and the questions that they answer."""
         return self._tally
 
     def finish(self) -> None:
-        """Hand on the rows of the log."""
+        """Hand on the rows of the log that are still to be handed on, if there is a log."""
         if self._log:
             self._log.flush()
 
 
 def _columns(rows: Sequence[tuple[float, ...]], width: int) -> list[np.ndarray]:
-    """Return rows of numbers as columns, of which the first two hold whole numbers."""
+    """Return rows of `width` numbers as so many columns, of which the first two hold whole numbers."""
     table = np.array(rows, float).reshape(-1, width).T
     return [column.astype(np.int64) if place < 2 else column for place, column in enumerate(table)]

@@ -20,8 +20,9 @@ Copies: TypeAlias = Mapping[NodeId, float]
 class Pull(NamedTuple):
     """A request for the copies of another node.
 
-    `query` is the number of a client's query. `contacts` also asks for so many of the nodes of `pool` that pulled
-    latest. `offered` are copies of the asker, which the node asked is to take over (a two-way poll).
+    `query` is the number of a client's query, 0 for replicas. `contacts` also asks for so many of the nodes of `pool`
+    that pulled latest; without a pool it asks for none. `offered` are copies of the asker, which the node asked is to
+    take over (a two-way poll).
     """
 
     query: int = 0
@@ -31,7 +32,7 @@ class Pull(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The copies that a node held when a pull came, and the contacts that the pull asked for."""
+    """The copies that a node held when a pull of this query came, and the contacts that the pull asked for, if any."""
 
     copies: Copies
     query: int = 0
@@ -71,7 +72,7 @@ Command: TypeAlias = Send | Wake | Answer
 
 
 def freshest(held: Copies, received: Copies) -> Copies:
-    """Return by source the copy with the later departure; `held` itself if nothing received is fresher."""
+    """Return, by source, the copy with the later departure; `held` itself if nothing `received` is fresher."""
     best = None
     for source, departure in received.items():
         if source not in held or departure > held[source]:
@@ -89,7 +90,10 @@ class Contacts:
         self._latest: dict[str, dict[NodeId, None]] = {}
 
     def hand_over(self, sender: NodeId, pull: Pull) -> tuple[NodeId, ...] | None:
-        """Return the latest other contacts of the sender's pool, and put the sender first from now on."""
+        """Return the latest other contacts of the sender's pool, latest first, and put the sender first from now on.
+
+        There are as many as the pull asks for, or fewer; None if it names no pool.
+        """
         if not pull.pool:
             return None
         pool = self._latest.setdefault(pull.pool, {})
@@ -123,15 +127,15 @@ class Source:
         self._name, self._updates, self._contacts = name, updates, Contacts()
 
     def start(self) -> list[Command]:
-        """Return the command for the first wake."""
+        """Return the command for the first wake, as a list of one."""
         return [Wake(next(self._updates), "updates")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the command for the next update; the content changes at `now`."""
+        """Return the command for the next update, as a list of one; the content changes at `now`."""
         return [Wake(next(self._updates), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        """Return the reply to a pull, with a copy that leaves the source `now`."""
+        """Return the command to send the reply to a pull, with a copy that leaves the source `now`."""
         assert isinstance(message, Pull), f"{self._name} asks nobody, so nobody replies"
         return [Send(sender, Reply({self._name: now}, message.query, self._contacts.hand_over(sender, message)))]
 
@@ -143,7 +147,10 @@ class Replica:
     __slots__ = ("_recent", "_schedules", "_served", "contacts", "copies")
 
     def __init__(self, schedules: Mapping[str, PullSchedule], recent: bool = False) -> None:
-        """Take a schedule by purpose; with `recent`, polls go to the contacts that the upstream handed over last."""
+        """Begin without copies, with a schedule for each purpose.
+
+        With `recent`, polls go to the contacts that the upstream handed over last.
+        """
         self.copies: Copies = {}
         self.contacts: tuple[NodeId, ...] = ()
         self._schedules, self._recent, self._served = schedules, recent, Contacts()
@@ -153,11 +160,11 @@ class Replica:
         return [Wake(next(schedule.instants), purpose) for purpose, schedule in self._schedules.items()]
 
     def lose(self) -> None:
-        """Forget all copies and contacts."""
+        """Forget all copies and contacts, and who pulled."""
         self.copies, self.contacts, self._served = {}, (), Contacts()
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the pulls of a wake for this purpose, and the command for the next one."""
+        """Return the commands to send the pulls of a wake for this purpose, and to wake for the next one."""
         schedule = self._schedules[purpose]
         nodes_asked = self.contacts if self._recent and purpose == "polls" else next(schedule.choices)
         pull = schedule.pull._replace(offered=self.copies) if schedule.two_way else schedule.pull
@@ -166,7 +173,10 @@ class Replica:
         return commands
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        """Return the reply to a pull; take over the copies and contacts that a pull or a reply brings."""
+        """Take over the copies and contacts that a message brings; return the command to reply if it is a pull.
+
+        For other messages the list is empty.
+        """
         if isinstance(message, Pull):
             reply = Reply(self.copies, message.query, self._served.hand_over(sender, message) if message.pool else None)
             if message.offered is not None:
@@ -198,11 +208,11 @@ class Client:
         self._schedule, self._last_query, self._open = schedule, 0, dict[int, _Query]()
 
     def start(self) -> list[Command]:
-        """Return the command for the first query."""
+        """Return the command for the first query, as a list of one."""
         return [Wake(next(self._schedule.instants), "queries")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the pulls of a new query, and the command for the next one."""
+        """Return the commands to send the pulls of a new query, and to wake for the next one."""
         nodes_asked = next(self._schedule.choices)
         self._last_query += 1
         self._open[self._last_query] = _Query(len(nodes_asked))
@@ -210,7 +220,11 @@ class Client:
         return [*pulls, Wake(next(self._schedule.instants), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        """Count a reply or a missing one; return the answer when it was the last of its query."""
+        """Take in a reply to a query, or the news that there is none.
+
+        Return the command to count the answer if it was the last. The list is empty otherwise, and if the query is
+        unknown.
+        """
         assert isinstance(message, Reply | NoReply), "a client serves nobody"
         query = self._open.get(message.query)
         if query is None:
@@ -237,7 +251,7 @@ def node_memory(node: Node) -> Memory:
 
 
 def restore_memory(node: Node, memory: Memory) -> None:
-    """Give `node` the state of a node of the same kind."""
+    """Give `node` the state `memory`, which is that of a node of the same kind."""
     assert memory.keys() <= {*node.__slots__}, memory.keys()
     for name, value in memory.items():
         setattr(node, name, value)

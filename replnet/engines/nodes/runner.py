@@ -91,7 +91,11 @@ class EventQueue:
         self.wakes = 0  # how many of the events are wakes
 
     def add(self, at: float, rank: int, replication: int, process: int, node: int, content: Any) -> None:
-        """Add an event, whose content depends on its rank (Event)."""
+        """Add an event; at the same instant, events of lower rank come first.
+
+        The content is the name of a schedule of pulls (of a wake), a TimedMessage (of a reply or a pull), or (DOWN or
+        UP, whether the copy is lost) of a turn. `process` is that of a wake, and else 0.
+        """
         if rank in WAKES:
             self.wakes += 1
         heapq.heappush(self._heap, (at, rank, replication, process, next(self._serial), node, content))
@@ -113,11 +117,11 @@ class EventQueue:
         self._replace_events([e for e in self._heap if e[1] in MESSAGES or e[0] < end])
 
     def forget(self, senders: Collection[int]) -> None:
-        """Drop all messages from these nodes."""
+        """Drop all messages on their way that these nodes have sent."""
         self._replace_events([e for e in self._heap if e[1] not in MESSAGES or e[6].sender not in senders])
 
     def messages(self) -> list[TimedMessage]:
-        """Return the messages on their way, in order."""
+        """Return the messages on their way, earliest first."""
         return [e[6] for e in sorted(self._heap) if e[1] in MESSAGES]
 
     def change(self, replication: int, replace: Callable[[TimedMessage], TimedMessage]) -> None:
@@ -127,7 +131,7 @@ class EventQueue:
         )
 
     def _replace_events(self, events: list[Event]) -> None:
-        """Replace all events."""
+        """Replace all events of the queue by these, in any order."""
         self._heap = events
         heapq.heapify(self._heap)
         self.wakes = sum(e[1] in WAKES for e in events)
@@ -137,29 +141,32 @@ class RunnerListener(Protocol):
     """A listener that a runner tells of all events, with nodes by their numbers."""
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Note that a node that is up wakes; what it does then counts as done at the planned instant."""
+        """Learn that a node that is up wakes for a process; what it does then counts as done at the planned instant."""
 
     def note_update(self, now: float, source: int) -> None:
-        """Note that a source changes."""
+        """Learn that a source changes."""
 
     def note_pull(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
-        """Note that a process sends a pull to a peer, or fails to."""
+        """Learn that a process of a node sends a pull to a peer, or that it fails to if not `goes`."""
 
     def note_reply(self, now: float, timed: TimedMessage, copies: Copies) -> None:
-        """Note that a reply has arrived, with its copies."""
+        """Learn that a reply has arrived, with its copies."""
 
     def note_offer(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        """Note that a replica has received the copies of a peer that polls it both ways."""
+        """Learn that a replica, `node`, has received the copies of a peer that polls it both ways."""
 
     def note_copies(self, now: float, node: int, copies: Copies) -> None:
-        """Note that a node holds these copies from now on; none while it is down."""
+        """Learn that a node holds these copies, and no others, from now on; none while it is down."""
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
-        """Note that a query that was due at `due` has ended with these copies."""
+        """Learn that a query of a client, which was due at `due`, has ended with these copies."""
 
 
 def process_set(plan: Plan, run: Words, processes: Ints, events: int = 256) -> ProcessSet:
-    """Return the generator of the instants of some processes, a row for each, in this order."""
+    """Return the generator of the instants of some processes, a row for each, in this order.
+
+    `run` has the seed words of the replication; a window of the generator has about so many `events`.
+    """
     clocks, clock_of_process = plan.clocks, plan.processes.clock[processes]
     schedule_of_process = clocks.schedule[clock_of_process]
     scheduled = [
@@ -183,7 +190,7 @@ class Instants:
     """The instants at which processes wake, past ones first, handed out one by one."""
 
     def __init__(self, plan: Plan, run: Words, processes: Ints, depth: float) -> None:
-        """Draw the instants in [-depth, 0); later ones are drawn when needed."""
+        """Draw the instants in [-depth, 0) with the seed words `run`; later ones are drawn when needed."""
         self.clocks = process_set(plan, run, processes)
         self._row = {q: row for row, q in enumerate(processes.tolist())}
         self._silent = plan.rates[processes] == 0
@@ -195,7 +202,10 @@ class Instants:
         self._next = self.clocks.next_instants()
 
     def _instants_of(self, window: Any, row: int) -> list[float]:
-        """Return the instants of a window at which the process of a row wakes, without those of other turns."""
+        """Return the instants of a window at which the process of a row wakes.
+
+        Those of other processes that take turns with it at the same clock are left out.
+        """
         turns, points = int(self._turns[row]), window.of(row)
         first = (int(self._phase[row]) - int(window.serial[row])) % turns
         return points[first::turns].tolist()  # type: ignore[no-any-return]
@@ -205,7 +215,7 @@ class Instants:
         return self._before[self._row[process]]
 
     def of(self, process: int) -> Iterator[float]:
-        """Yield the instants of a process, in order and without end."""
+        """Yield the instants of a process, in order and without end; infinity each time if it never wakes."""
         row = self._row[process]
         coming, plain = self._coming[row], self._turns[row] == 1
         while self._silent[row]:
@@ -224,7 +234,7 @@ class Instants:
                     self._draw_more()
 
     def _draw_more(self) -> None:
-        """Draw the next window of instants of all processes."""
+        """Draw the next window of instants of all processes, to be handed out later."""
         window = self.clocks.window()
         for row, waiting in enumerate(self._coming):
             waiting.extend(self._instants_of(window, row))
@@ -250,12 +260,15 @@ class Delays:
     """The delays of messages; messages between the same two nodes draw theirs one after another."""
 
     def __init__(self, plan: Plan, run: Words, sent: Mapping[tuple[int, int], int] | None = None) -> None:
-        """Carry on after the messages in `sent`: by sender and receiver, the number of the last one, from 0."""
+        """Carry on after the messages in `sent`: by sender and receiver, the number of the last one, from 0.
+
+        None stands for no messages; `run` has the seed words of the replication.
+        """
         self._plan, self._run, self._one = plan, run, plan.constant_delay
         self.sent = dict(sent or {})  # by sender and receiver, the number of the last message, from 0
 
     def of(self, sender: int, to: int) -> float:
-        """Return the delay of the next message from a sender to a receiver."""
+        """Return the delay of the next message from a sender to a receiver; count the message if that is random."""
         if self._one is not None:
             return self._one
         delays = self._plan.delays
@@ -270,7 +283,7 @@ class Delays:
 
 @final
 class Runner:
-    """The nodes of one replication that run here; messages to other nodes go to `send`."""
+    """The nodes of one replication that run here; messages to other nodes are handed to the function `send`."""
 
     def __init__(
         self,
@@ -286,8 +299,8 @@ class Runner:
     ) -> None:
         """Make these nodes. `instants` returns those of a process, and how many of them come before time zero.
 
-        Events are put into `queue` and told to `listener`; `hazards` decide on faults and lines, if the network has
-        any.
+        Events are put into `queue`, under the number `replication`, and told to `listener`; `hazards` decide on faults
+        and lines, if the network has any. Without `send`, all nodes must run here.
         """
         self._plan, self._queue, self._listener, self.hazards = plan, queue, listener, hazards
         self._send, self._replication = send, replication
@@ -309,7 +322,10 @@ class Runner:
         self.nodes: dict[int, Node] = {i: self._make_node(i, instants) for i in nodes.tolist()}
 
     def _make_node(self, i: int, instants: Callable[[int], tuple[Iterator[float], int]]) -> Node:
-        """Return a new node, with the schedules of its processes."""
+        """Return a new node with the number i, and with the schedules of its processes.
+
+        `instants` returns those of a process, and how many of them come before time zero.
+        """
         habits: dict[str, PullSchedule] = {}
         for q in self._plan.of_node(i).tolist():
             purpose = NAMES[self._plan.processes.purpose[q]]
@@ -329,7 +345,7 @@ class Runner:
         return Replica(habits, polls is not None and bool(self._plan.processes.recent[polls]))
 
     def _draw_choices(self, q: int, first: int) -> Iterator[list[NodeId]]:
-        """Yield the nodes that a process asks at every wake, from the wake with the number `first` on."""
+        """Yield the nodes that process q asks at each of its wakes, from that with the number `first` on."""
         plan, candidates = self._plan, self._candidate_ids(q)
         k, key, gamma = int(plan.processes.ask[q]), int(self._keys[q]), int(self._gammas[q])
         # The position of the node itself is skipped, not cut out: members of a pool share one list, which may be long.
@@ -339,14 +355,14 @@ class Runner:
             yield [candidates[c + (c >= position)] for c in draw_distinct(key, gamma, wake, k, n, mixed)]
 
     def _candidate_ids(self, q: int) -> list[NodeId]:
-        """Return the nodes that a process may ask; processes with the same candidates share one list."""
+        """Return the nodes that process q may ask; processes with the same candidates share one list."""
         number = int(self._plan.processes.candidates[q])
         if number not in self._lists:
             self._lists[number] = self._plan.candidates(q).tolist()
         return self._lists[number]
 
     def _pull_of(self, q: int) -> Pull:
-        """Return the pull that a process sends; it also asks for the list of contacts if the node polls these."""
+        """Return the pull that process q sends; a download also asks for contacts if the node polls these."""
         p, node = self._plan.processes, int(self._plan.processes.node[q])
         pool = self._plan.contact_pools.get(node, -1)
         if p.purpose[q] != DOWNLOADS or pool < 0:
@@ -362,14 +378,14 @@ class Runner:
             self._carry_out(i, now, node.start())
 
     def plan_turns(self, since: float, until: float) -> None:
-        """Plan the turns of these nodes in [since, until)."""
+        """Put the instants in [since, until) at which these nodes go down or come back into the queue."""
         if self.hazards:
             for at, turn, i, empties in self.hazards.outages.turns:
                 if i in self.nodes and since <= at < until:
                     self._queue.add(at, TURN, self._replication, 0, i, (turn, empties))
 
     def handle(self, now: float, event: Event) -> None:
-        """Carry out an event of the queue, which may come late."""
+        """Carry out an event of the queue at `now`, which may be later than planned."""
         at, rank, _, process, _, i, content = event
         if rank in WAKES:
             self._wake(now, at, i, process, content)
@@ -379,7 +395,10 @@ class Runner:
             self.deliver(now, content)
 
     def _apply_turn(self, now: float, i: int, turn: int, empties: bool) -> None:
-        """Let a node go down or come back; `empties` says that its copies are lost."""
+        """Let node i go down or come back, as `turn` is DOWN or UP, and tell the listener which copies it then holds.
+
+        `empties` says that it loses its copies as it goes down.
+        """
         assert self.hazards
         node = self.nodes[i]
         if lines := self.hazards.lines:
@@ -390,7 +409,10 @@ class Runner:
             self._listener.note_copies(now, i, node.copies if turn == UP else {})
 
     def _wake(self, now: float, planned: float, i: int, q: int, name: str) -> None:
-        """Wake a node for one of its processes, and carry out its commands; a replica that is down does nothing."""
+        """Wake node i for its process q, whose schedule has this name, and carry out its commands.
+
+        A replica that is down does nothing but plan its next wake.
+        """
         node, number = self.nodes[i], self._wakes[q]
         self._wakes[q] = number + self._turns[q]
         commands = node.on_wake(planned, name)
@@ -407,7 +429,11 @@ class Runner:
     def _carry_out(
         self, i: int, now: float, commands: list[Command], q: int = 0, pull: int = 0, planned: float = 0.0
     ) -> None:
-        """Carry out the commands of a node. Pulls among them are those of process q, numbered from `pull` on."""
+        """Carry out the commands of node i: send pulls, and plan wakes that come before the horizon.
+
+        Pulls are those of process q, numbered from `pull` on, which the listener is told of as sent at the instant
+        `planned`.
+        """
         for command in commands:
             if type(command) is Send:
                 self._send_pull(now, planned, i, command, q, pull)
@@ -417,7 +443,10 @@ class Runner:
                 self._queue.add(command.at, self._rank[process], self._replication, process, i, command.purpose)
 
     def _send_pull(self, now: float, planned: float, asker: int, command: Send, q: int, number: int) -> None:
-        """Send a pull, unless it is turned away, lost or cut off."""
+        """Send the pull of a command, unless it is turned away, lost or cut off, and tell the listener either way.
+
+        It is the pull of process q with this `number`; for the listener it is sent at the instant `planned`.
+        """
         target, message = command
         assert isinstance(target, int)
         assert isinstance(message, Pull)
@@ -444,14 +473,17 @@ class Runner:
             self.deliver(now, timed)
 
     def deliver(self, now: float, timed: TimedMessage) -> None:
-        """Hand a message to its receiver."""
+        """Hand a message to its receiver, which runs here: answer a pull, or let the asker take a reply."""
         if type(timed.message) is Pull:
             self._answer_pull(now, timed, timed.message)
         else:
             self._take_reply(now, timed)
 
     def _answer_pull(self, now: float, timed: TimedMessage, pull: Pull) -> None:
-        """Let a node answer a pull if it is up and has room, and send the reply unless it gets lost."""
+        """Let the node that a pull has come to answer it if it is up and has room; send the reply unless it gets lost.
+
+        The node takes over the copies that the pull offers, if any.
+        """
         target, asker, hazards = timed.to, timed.sender, self.hazards
         wait = hazards.answer_wait(target, asker, now) if hazards else 0.0
         if wait is None:
@@ -469,18 +501,28 @@ class Runner:
             self._fail_pull(now, asker, target, timed.pulled, pull)
 
     def _fail_pull(self, now: float, asker: int, target: int, pulled: float, pull: Pull) -> None:
-        """Note that no reply to a pull will come. A client gets to know when the reply would have come."""
+        """Send a client the message that its pull gets no reply, which comes when the reply would have.
+
+        Replicas are told nothing. `pulled` is the instant at which the pull left.
+        """
         if self._plan.clients[asker]:
             self._send_reply(now, 0.0, asker, target, pulled, NoReply(pull.query))
 
     def _send_reply(self, now: float, wait: float, asker: int, target: int, pulled: float, message: Message) -> None:
-        """Send a reply, or the message that there is none, which leaves after its wait in line."""
+        """Send a reply, or the message that there is none, from `target` to `asker`; it leaves after its wait in line.
+
+        `pulled` is the instant at which the pull left.
+        """
         late = self.lateness[asker][1] if self.lateness else 0.0
         due = now + (self.delays.of(target, asker) + wait + late)
         self._send_message(now, TimedMessage(self._replication, asker, target, due, now + wait, pulled, False, message))
 
     def _take_reply(self, now: float, timed: TimedMessage) -> None:
-        """Hand a reply to its asker, unless this has been down since it asked; report what it then holds or answers."""
+        """Hand a reply to its asker, unless this has been down since it asked.
+
+        The listener is told of the reply, and then of the copies that a replica holds or the answer that a client has
+        got.
+        """
         i, message, node = timed.to, timed.message, self.nodes[timed.to]
         if self.hazards and self.hazards.outages.went_down(i, timed.pulled, now):
             return
@@ -516,7 +558,7 @@ class Runner:
         )
 
     def resume(self, state: RunnerState) -> None:
-        """Carry on from a state, with the nodes that run here and the messages on their way to them."""
+        """Carry on from a state, or its part that is about nodes that run here and messages on their way to them."""
         for i, memory in state.memories.items():
             if i in self.nodes:
                 restore_memory(self.nodes[i], memory)
@@ -532,7 +574,11 @@ class Runner:
 
 
 class RunnerState(NamedTuple):
-    """The state of a runner at an instant, from which another can carry on."""
+    """The state of a runner at an instant, from which another can carry on.
+
+    It has the memory of every node, the messages on their way, the number of the last message by sender and receiver,
+    when open queries were due by client and number, and the state of lines (None without limited bandwidth).
+    """
 
     memories: dict[int, Memory]
     under_way: list[TimedMessage]

@@ -1,7 +1,7 @@
 """The `step` engine: the nodes themselves, one event at a time, in virtual time.
 
 It is the readable reference: the same planned instants and choices as in `array`,
-but run by the state machines of `network.nodes`, which exchange messages (runner.py).
+but run by the state machines of nodes.py, which exchange messages (runner.py).
 """
 
 from __future__ import annotations
@@ -29,19 +29,25 @@ BETWEEN_LOOKS = 4096  # events that happen between two looks at the clock, some 
 
 
 class Lateness(NamedTuple):
-    """The extra time that messages take beyond what the network says, by the group of the asker."""
+    """The extra time that messages take beyond what the network says; both fields have an entry per group of askers."""
 
     pulls: tuple[float, ...]
     replies: tuple[float, ...]
 
 
 def make_runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
-    """Return a function that runs replications, one after another, and the number that it is best given at once."""
+    """Return a function that runs a range of replications, and the number of them that it is best given at once, 1.
+
+    The function runs them one after another, and returns their paths.
+    """
     return lambda some: [run_path(task, replication) for replication in some], 1
 
 
 def run_path(task: Task, replication: int = 0, late: Lateness | None = None) -> Path:
-    """Run one replication over [0, horizon), in which messages may be `late`."""
+    """Run one replication over [0, horizon), and return its path.
+
+    With `late`, messages take longer than the network says from time zero on; None stands for no such delays.
+    """
     step_run = run_to_zero(task, replication)
     if late is not None:
         step_run.slow_down(late)
@@ -49,7 +55,10 @@ def run_path(task: Task, replication: int = 0, late: Lateness | None = None) -> 
 
 
 def run_to_zero(task: Task, replication: int) -> StepRun:
-    """Return a replication at time zero, after a past deep enough to make its state stationary, if any can be."""
+    """Return the run of a replication at time zero, after a past deep enough to make its state stationary.
+
+    If no past that we can afford is, the run has copies that are `unproven`.
+    """
     plan, run = task.plan, seed_words(task.seed, replication)
     update_ages = process_set(plan, run, np.arange(plan.sources.size)).age
     oldest = float(np.max(update_ages, where=np.isfinite(update_ages), initial=0.0))
@@ -67,7 +76,7 @@ def run_to_zero(task: Task, replication: int) -> StepRun:
 
 
 def longest_delay(plan: Plan) -> float:
-    """Return a delay that practically no message exceeds."""
+    """Return a delay that practically no message on any link exceeds."""
     return max(
         float(delay.isf(1e-9)) if isinstance(delay, Law) else delay for delay in (plan.delay, *plan.delays.values())
     )
@@ -75,10 +84,13 @@ def longest_delay(plan: Plan) -> float:
 
 @final
 class StepRun:
-    """The nodes of a replication, run from -depth to time zero, and then on."""
+    """The run of all nodes of a replication, from `depth` before time zero up to there, and then on."""
 
     def __init__(self, task: Task, replication: int, depth: float) -> None:
-        """Run the past, up to time zero."""
+        """Run the replication with this number from `depth` before time zero, up to time zero.
+
+        At the start all copies are of unknown age, unless they came straight from a source.
+        """
         plan, everyone = task.plan, np.arange(task.plan.size)
         self._task, self._plan, self.depth = task, plan, depth
         self._run, self._queue = seed_words(task.seed, replication), EventQueue()
@@ -113,7 +125,8 @@ class StepRun:
     def _find_known_copies(self) -> dict[tuple[int, int], float]:
         """Return, by (node, row), the departures of copies whose age is known as they came straight from the source.
 
-        The last download before time zero tells the age, if it was before the past.
+        The last download before time zero tells the age, if it was before the past. Copies that no process ever asks
+        for are known as well, as NEVER_CAME.
         """
         process, node, row = self._plan.direct_copies
         delay, number = self._plan.constant_delay, np.ones(self._ages.size, np.int64)
@@ -133,9 +146,9 @@ class StepRun:
             self.watcher.note_copies(now, i, node.copies)
 
     def _note_contacts(self, now: float, i: int) -> None:
-        """Note that replica i was handed a list of contacts.
+        """Check off replica i, which was handed a list of contacts, if the list is as long as it needs.
 
-        After the last list is complete, every poll asks as specified; copies that came before may be wrong.
+        Once all lists are, every poll asks as specified; copies that came before may be wrong, and are made unknown.
         """
         node = self.runner.nodes[i]
         if i in self._lacking and isinstance(node, Replica) and len(node.contacts) >= self._plan.contacts_needed[i]:
@@ -145,7 +158,7 @@ class StepRun:
                 self._set_initial_copies(now)
 
     def slow_down(self, late: Lateness) -> None:
-        """Make messages take longer from now on."""
+        """Make messages take longer from now on, by the times in `late`."""
         by_group = list(zip(*late, strict=True))
         self.runner.lateness = [by_group[g] for g in self._plan.group]
 
@@ -156,7 +169,7 @@ class StepRun:
             self._run_some_events(end)
 
     def _run_some_events(self, end: float) -> None:
-        """Let the next BETWEEN_LOOKS events happen, if they come before `end`."""
+        """Let the next BETWEEN_LOOKS events happen, as far as they come before `end`."""
         for _ in range(BETWEEN_LOOKS):
             if self._queue.next_at >= end:
                 return
@@ -164,7 +177,7 @@ class StepRun:
             self.runner.handle(event[0], event)
 
     def _old_copies(self) -> list[tuple[int, int]]:
-        """Return the copies that may be from before the replayed past, as (row, node)."""
+        """Return the copies that may be from before the replayed past, as (row of the source, node)."""
         departures = [
             (row, i, departure) for i, node in self._replicas() for row, departure in self._rows_of(node.copies)
         ]
@@ -173,12 +186,16 @@ class StepRun:
         ]
 
     def _rows_of(self, copies: Copies) -> list[tuple[int, float]]:
-        """Return the copies as (row, departure)."""
+        """Return the copies as (row of the source, departure)."""
         rows = {int(s): row for row, s in enumerate(self._plan.sources)}
         return [(rows[int(s)], departure) for s, departure in copies.items()]
 
     def _count_unproven(self, old_copies: list[tuple[int, int]]) -> int:
-        """Return how many copies may differ from the stationary ones (start.py)."""
+        """Return how many copies may differ from those of a network that has always been running.
+
+        `old_copies` are (row, node) of those that may be from before the past. A later update of the source settles
+        these if freshness is sampled; lines and lists of contacts that are not settled yet count as well.
+        """
         unproven = int(np.count_nonzero(settling_times(self._plan) > self.depth))
         for row in range(self._plan.sources.size):
             settled = self._task.sampled and self._plan.update_settles_unknown
@@ -209,7 +226,7 @@ class StepRun:
         )
 
     def _final_copies(self) -> Floats:
-        """Return what every node holds at the end, a row per source; NOT_HELD if it holds nothing."""
+        """Return the departures of the copies that all nodes hold at the end, a row per source; NOT_HELD for none."""
         result = np.full((self._plan.sources.size, self._plan.size), NOT_HELD)
         for i, node in self._replicas():
             for row, departure in self._rows_of(node.copies):
@@ -218,7 +235,7 @@ class StepRun:
 
 
 def _without_copies(timed: TimedMessage) -> TimedMessage:
-    """Return a message as it is, but a reply without the copies that it brings."""
+    """Return a message as it is, or, if it is a reply, without the copies that it brings."""
     message = timed.message
     if not isinstance(message, Reply):
         return timed
