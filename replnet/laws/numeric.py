@@ -49,7 +49,7 @@ _OVER = np.where(
 
 
 class Numerical(Law):
-    """A law that is known by its tail and the tail's integrals; search and quadrature give all else."""
+    """An abstract law that is known by its tail and the tail's integrals; search and quadrature give all else."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class Numerical(Law):
 
     @property
     def end(self) -> float:
-        """The end of its support: no interval is longer."""
+        """The end of its support: no interval is longer. Infinite if there is none."""
         return math.inf
 
     def solve(self, e: Array) -> Array:
@@ -134,18 +134,21 @@ class Age(Numerical):
 
 @lru_cache(maxsize=256)
 def excess_integral(law: Law) -> TailIntegral:
-    """Return the integrals of the law's excess."""
+    """Return the integrals of the law's excess E[(X - x)+] as a function of x, from 0 on and to infinity; cached."""
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
 
 
 @final
 class TailIntegral:
-    """The two integrals of a decreasing function `f`, from 0 to x and from x to infinity."""
+    """The integrals of a decreasing function `f`, from 0 to x and from x to infinity, for any x from 0 on."""
 
     def __init__(
         self, f: Callable[[Array], Array], *, around: float, bends: Iterable[float] = (), end: float = math.inf
     ) -> None:
-        """Cut the half line into panels for an f that changes around `around`, bends at `bends` and ends at `end`."""
+        """Cut the half line into panels on which f is nearly a polynomial, and integrate it over each.
+
+        f changes at about the size `around`, bends at `bends`, and is 0 from `end` on.
+        """
         with np.errstate(all="ignore"):
             self._edges, self._fit = _refine_panels(f, _first_edges(f, around, bends, end))
             self._last = float(self._edges[-1])
@@ -164,7 +167,7 @@ class TailIntegral:
         self._before = np.append(0.0, np.cumsum(self._panel_integrals))
 
     def beyond(self, x: Array) -> Array:
-        """Return the integral of f from x to infinity."""
+        """Return the integral of f from x to infinity, for every x; it may be infinite."""
         x = np.asarray(x, dtype=float)
         if self._power <= 1:
             return np.full_like(x, math.inf)[()]
@@ -177,7 +180,7 @@ class TailIntegral:
         return np.where(x >= self._last, beyond_last_panel, np.maximum(inside, 0.0))[()]
 
     def before(self, x: Array) -> Array:
-        """Return the integral of f from 0 to x."""
+        """Return the integral of f from 0 to x, for every x."""
         x = np.asarray(x, dtype=float)
         panel, from_left_edge = self._find_panel(x)
         return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + from_left_edge)[
@@ -185,7 +188,7 @@ class TailIntegral:
         ]
 
     def first_moment(self) -> float:
-        """Return the integral of x f(x) over the half line."""
+        """Return the integral of x f(x) over the half line, which may be infinite."""
         if self._height and self._power <= 2 + 1e-9:
             return math.inf
         low, width = self._edges[:-1], np.diff(self._edges)
@@ -195,7 +198,10 @@ class TailIntegral:
         return inside + (self._height * self._last**2 / (self._power - 2) if self._height else 0.0)
 
     def _far_before(self, x: Array) -> Array:
-        """Return the integral of f from the last panel to x."""
+        """Return the integral of f from the end of the last panel to every x, 0 for x before it.
+
+        f is a power of x there, or has vanished.
+        """
         if not self._height:
             return 0.0
         growth = np.log(np.maximum(x / self._last, 1.0))
@@ -204,7 +210,10 @@ class TailIntegral:
         return self._height * self._last * np.expm1((1 - self._power) * growth) / (1 - self._power)
 
     def _find_panel(self, x: Array) -> tuple[Array, Array]:
-        """Return the panel of each x, and the integral from its left edge to x."""
+        """Return the number of the panel in which each x lies, and the integral of f from the panel's left edge to x.
+
+        An x past the last panel counts as its end.
+        """
         panel = np.clip(np.searchsorted(self._edges, x, side="right") - 1, 0, self._half.size - 1)
         place = np.clip((x - self._edges[panel]) / self._half[panel] - 1, -1.0, 1.0)
         total, older = np.zeros_like(place), np.zeros_like(place)
@@ -214,7 +223,11 @@ class TailIntegral:
 
 
 def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[float], end: float) -> Floats:
-    """Return the first edges of panels: zero, octaves up to where f vanishes, bends, and closer ones to the end."""
+    """Return the ascending edges of panels to begin with, for a decreasing function f.
+
+    They are zero, octaves around `around` up to where f has vanished, `bends`, and ever closer ones towards `end` if
+    that is finite.
+    """
     octaves = np.ldexp(around, np.arange(LOWEST_OCTAVE, HIGHEST_OCTAVE + 1))
     octaves = octaves[np.isfinite(octaves) & (octaves < end)]
     edges = np.concatenate(([0.0], octaves, [bend for bend in bends if 0 < bend < end]))
@@ -226,7 +239,11 @@ def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[flo
 
 
 def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
-    """Return edges and Chebyshev coefficients of panels that meet (3) and (4), as far as the digits of f allow."""
+    """Return the edges of panels on which f is a polynomial to rounding, and its Chebyshev coefficients in rows.
+
+    `edges` are those of the first panels, which are halved until that holds, and until what lies beyond each is at
+    least a thousandth of its own integral; at most some 3,000 panels.
+    """
     fit = _fit_panels(f, edges[:-1], edges[1:])
     parent_error = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
     while edges.size < MOST_PANELS:
@@ -249,6 +266,6 @@ def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, 
 
 
 def _fit_panels(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
-    """Return the Chebyshev coefficients of f on panels from `low` to `high`."""
+    """Return the Chebyshev coefficients of f on panels from `low` to `high`, a row for each."""
     x = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
     return np.asarray(f(x) @ _FIT.T)
