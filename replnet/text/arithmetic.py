@@ -43,7 +43,7 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The signs and functions that expressions of one kind may hold.
+    """The signs and functions that expressions of one kind may hold, each with the Python function that computes it.
 
     `counts` has the fewest and the most arguments of every function that does not take exactly one.
     """
@@ -53,7 +53,7 @@ class Arithmetic:
     counts: Mapping[str, tuple[int, int]]
 
     def check(self, tree: Term) -> None:
-        """Raise FieldError if a tree has other signs or functions, or a wrong number of arguments."""
+        """Raise FieldError if a tree has other signs or functions, or a function with a wrong number of arguments."""
         for node in tree.walk():
             signs = node.value if node.kind == "comparison" else [node.value]
             if node.kind == "call":
@@ -63,7 +63,7 @@ class Arithmetic:
                 raise FieldError("", f"{node.source} has a sign that is not known here", right)
 
     def _check_call(self, node: Term) -> None:
-        """Raise FieldError if the function of a call is unknown, or its arguments do not fit."""
+        """Raise FieldError if the function of a call is unknown, or its arguments too few, too many or named."""
         if node.value not in self.functions:
             raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
         fewest, most = self.counts.get(node.value, (1, 1))
@@ -72,7 +72,10 @@ class Arithmetic:
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
     def apply(self, node: Term, values: list[Any]) -> Any:
-        """Apply the function or sign of a node to the values of its parts; return a list, by sign, for a comparison."""
+        """Return the function or sign of a node, applied to the values of its parts.
+
+        For a comparison it is a list of truth values, one for each of its signs.
+        """
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
         operations = self.functions if node.kind == "call" else self.signs if len(values) > 1 else UNARIES
@@ -96,15 +99,19 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form."""
+    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form.
+
+    `parts` are the texts between expressions and the trees of these, in order.
+    """
 
     parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]
 
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
-        """Return the value for these values of names, which must be complete; raise FieldError if there is none.
+        """Return the value of the expression for these values of names, which must be complete.
 
-        It is a number if a lone expression is one, and text otherwise.
+        It is a number, truth value or text if a lone expression has one, and else a text. Raises FieldError if there is
+        none, as after a division by zero.
         """
         values = [part if isinstance(part, str) else _value(part, names, _combine) for part in self.parts]
         return values[0] if len(values) == 1 else "".join(map(_text, values))
@@ -112,7 +119,10 @@ class Expression:
 
 @lru_cache(maxsize=10_000)
 def expression(text: str) -> Expression:
-    """Return the expression that `text` is; raise FieldError if it is none."""
+    """Return the expression of named values that `text` is, such as 4 / k, without ${ }.
+
+    Raises FieldError if it is none, or uses a function or sign that is not known.
+    """
     if len(text) > ARITHMETIC.longest:
         raise FieldError("", f"is an expression of {len(text)} characters", f"at most {ARITHMETIC.longest}")
     if "${" in text:
@@ -130,7 +140,7 @@ def expression(text: str) -> Expression:
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Expression:
-    """Return `text` with the expressions in its ${ } read; raise FieldError if one is wrong."""
+    """Return `text`, in which ${ } hold expressions, with these read; raise FieldError if one is wrong."""
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError(
@@ -154,7 +164,10 @@ def is_template(value: object) -> bool:
 
 
 def compile_function(text: str, field: str) -> Function:
-    """Return the function of x that `text` writes down; `field` names the text in errors."""
+    """Return the function of x that `text` writes down, from arrays to arrays of the same shape.
+
+    Where it is undefined, the value is NaN or infinite. Raises FieldError for `field` if the text cannot be read.
+    """
     try:
         tree = parse(text, ARITHMETIC)
     except FieldError as error:
@@ -185,9 +198,10 @@ def compile_function(text: str, field: str) -> Function:
 
 
 def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list[Any]], Any]) -> Any:
-    """Return the value of a tree, where `calculate(node, values)` combines the values of a part's parts.
+    """Return the value of a tree, with `names` as the values of names.
 
-    For an `if` it gets the value of the condition, and says whether that holds.
+    `calculate(node, values)` combines the values of a node's parts. For an `if` it gets the value of the condition, and
+    says whether that holds.
     """
     if node.kind == "number":
         return node.value
@@ -204,7 +218,11 @@ def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list
 
 
 def _combine(node: Term, values: list[Any]) -> Scalar:
-    """Return the value of a part of an expression from the values of its parts."""
+    """Return the value of a node of an expression from the values of its parts.
+
+    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError for a text, a
+    division by zero, and numbers that are too large or not real.
+    """
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
             raise FieldError("", f"{part.source} is the text {short_repr(value)}", "a number, to calculate with")
@@ -232,7 +250,7 @@ def _are_whole(values: list[Any]) -> bool:
 
 
 def _check_size(value: Any, node: Term) -> int | float:
-    """Return the value of a node; raise FieldError if it is too large, or no real number."""
+    """Return the value of a node; raise FieldError if it is above 1e300, or no real number."""
     if isinstance(value, complex) or value != value:
         raise _not_real_error(node)
     if abs(value) > LARGEST_VALUE:
@@ -251,7 +269,7 @@ def _not_real_error(node: Term) -> FieldError:
 
 
 def _text(value: Scalar) -> str:
-    """Return a value as it is written inside a text."""
+    """Return a value as it is written inside a text: true or false, a number, or the text itself."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value) if isinstance(value, float) else str(value)

@@ -19,7 +19,10 @@ LARGEST_GRAPH = 256_000_000
 
 
 class Mark(NamedTuple):
-    """A place: line and column (from 1) in the document or the file `origin`; without a line, in an override."""
+    """A place: line and column (from 1) in the file `origin`, or in the document itself if that is None.
+
+    A place in an override, such as `-s peers=3`, has no line and column, and the override as its origin.
+    """
 
     line: int | None
     column: int | None
@@ -29,7 +32,7 @@ class Mark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value of a document, with the place of the value and that of its key."""
+    """A value of a document, with the place of the value (`mark`) and that of its key, None if it has none."""
 
     value: Scalar | list[YamlNode] | dict[str, YamlNode]
     mark: Mark
@@ -37,7 +40,7 @@ class YamlNode:
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
-        """Return the value without positions."""
+        """Return the value without positions: a scalar, or a list or a dictionary of such values."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -45,7 +48,7 @@ class YamlNode:
         return self.value
 
     def child(self, part: str | int) -> YamlNode | None:
-        """Return the node below a key or an index; None if there is none."""
+        """Return the node below a key of a mapping, or an index of a list, from 0; None if there is none."""
         if isinstance(self.value, dict):
             return self.value.get(str(part))
         if isinstance(self.value, list) and isinstance(part, int) and part < len(self.value):
@@ -67,24 +70,31 @@ class Document:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The mapping without positions."""
+        """The whole mapping, without positions."""
         plain = self.root.plain()
         assert isinstance(plain, dict)
         return plain
 
     @property
     def directory(self) -> Path:
-        """The folder in which relative paths of the document start."""
+        """The folder from which relative paths in the document count."""
         return Path(self.name).parent
 
     def at(self, *path: str | int) -> Document:
-        """Return the part of the document below `path`, with fields still named from the top."""
+        """Return the part of the document below `path`, keys and indices that must lead to a mapping in it.
+
+        Problems in it still name their fields from the top.
+        """
         node, rest = self._walk(path)
         assert not rest, path
         return replace(self, root=node, prefix=(*self.prefix, *path))
 
     def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
-        """Return a problem at the value of `path` or at its key; if the path leads nowhere, at its parent."""
+        """Return a problem with its place: that of the value at `path`, or of its key if `key` is set.
+
+        If the path, keys and indices, leads nowhere, it is that of the deepest part on it. `wrong` says what is wrong,
+        `right` what would be right.
+        """
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
         file, name = mark.origin or self.name, field_name([*self.prefix, *path]) or "file"
@@ -99,7 +109,7 @@ class Document:
         return Problem(file, mark.line, column, name, wrong, right, source)
 
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
-        """Return the deepest node on a path, and the rest of the path that leads nowhere."""
+        """Return the deepest node on a path of keys and indices, and the rest of the path that leads nowhere."""
         node = self.root
         for depth, part in enumerate(path):
             child = node.child(part)
@@ -112,7 +122,10 @@ class Document:
 def map_scalars(
     node: YamlNode, change: Callable[[YamlNode, tuple[str | int, ...]], YamlNode], path: tuple[str | int, ...] = ()
 ) -> YamlNode:
-    """Return `node` with `change(scalar, path)` in place of every scalar below it; positions stay."""
+    """Return `node` with `change(scalar, path)` in place of every scalar node below it; positions stay.
+
+    `path` is that of the node itself, from which the paths of scalars go on.
+    """
     if isinstance(node.value, dict):
         fields = {key: map_scalars(child, change, (*path, key)) for key, child in node.value.items()}
         return replace(node, value=fields)
@@ -131,12 +144,15 @@ def node_of(data: Any, mark: Mark) -> YamlNode:
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:
-    """Return the error of a file as a whole."""
+    """Return the error of the file `name` as a whole: what is wrong with it, and what would be right."""
     return input_error(name, "file", wrong, right)
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
-    """Return the text of a file in UTF-8; raise InputError if it cannot be read, or has more than `largest` bytes."""
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes.
+    """
     name = str(path)
     try:
         mode = Path(path).stat().st_mode
@@ -163,30 +179,39 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
 
 
 def read_yaml(path: str | Path) -> Document:
-    """Return the mapping in a YAML file."""
+    """Return the mapping in a YAML file as a document; raise InputError if it cannot be read, or holds none."""
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Return the one mapping that `text` holds, as the document `name`."""
+    """Return the one mapping that a YAML text holds, as the document `name`; raise InputError if it holds none."""
     from replnet.text.yaml_reader import compose
 
     return Document(name, compose(text, name), tuple(split_lines(text)))
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """Return the lines of a text as YAML counts them: str.splitlines would also break at form feeds."""
+    """Return an iterator over the lines of a text as YAML counts them, without their ends.
+
+    str.splitlines would also break at form feeds.
+    """
     return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
 def folders(kind: str) -> list[Path]:
-    """Return the folders with files of a kind (topologies, experiments): in the package, or beside it in a checkout."""
+    """Return the folders that may hold files of a kind, such as topologies: in the package, or beside it.
+
+    Those beside it exist in a checkout only.
+    """
     package = Path(__file__).resolve().parents[1]
     return [package / "data" / kind, package.parent / kind]
 
 
 def shipped(name: str, kind: str = "topologies") -> Path | None:
-    """Return the path of a file that comes with replnet, called cascade, cascade.yaml or topologies/cascade.yaml."""
+    """Return the path of a file of a kind that comes with replnet, or None if there is none of this name.
+
+    It may be called cascade, cascade.yaml or topologies/cascade.yaml.
+    """
     short_name = name.removeprefix(f"{kind}/")
     if not short_name or Path(short_name).is_absolute() or ".." in Path(short_name).parts:
         return None
@@ -195,6 +220,6 @@ def shipped(name: str, kind: str = "topologies") -> Path | None:
 
 
 def shipped_names(kind: str = "topologies") -> list[str]:
-    """Return the names of all files of a kind that come with replnet."""
+    """Return the names, without .yaml, of all files of a kind that come with replnet, sorted."""
     files = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
     return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in files})

@@ -81,10 +81,10 @@ ARITHMETIC = Form(
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a text, from `begin` to `end`.
+    """A node of the tree of a text, which stands in that from character `begin` to `end`.
 
-    `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the
-    signs of a comparison, which has one part more than these. The parts of `a if b else c` are in this order.
+    `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the signs
+    of a comparison, which has one part more than these. The parts of `a if b else c` are in this order.
     """
 
     kind: Kind
@@ -96,16 +96,16 @@ class Term:
 
     @property
     def source(self) -> str:
-        """The text of this part."""
+        """The part of the text that this node stands for."""
         return self.text[self.begin : self.end]
 
     @property
     def named_arguments(self) -> set[str]:
-        """The names of the arguments that have one."""
+        """The names of the arguments of a call that are given as name=value."""
         return {part.value for part in self.parts if part.kind == "named"}
 
     def walk(self) -> Iterator[Term]:
-        """Yield this part and all below it, in the order of the text."""
+        """Yield this node and all below it, each before its parts, in the order of the text."""
         unvisited = [self]
         while unvisited:
             node = unvisited.pop()
@@ -114,14 +114,20 @@ class Term:
 
 
 def parse(text: str, form: Form) -> Term:
-    """Return the tree of a text; raise FieldError, with an empty field, that says where it goes wrong."""
+    """Return the tree of a text in the notation `form`, such as LAW or ARITHMETIC.
+
+    Raises FieldError, with an empty field, that says where the text goes wrong.
+    """
     if len(text) > form.longest:
         raise FieldError("", f"{len(text)} characters", f"at most {form.longest}")
     return _Parser(text, form).parse_all()
 
 
 def argument(text: str, field: str, right: str) -> str:
-    """Return the text in the brackets of a call with one argument; `right` says what the text in `field` should be."""
+    """Return the text in the brackets of `text`, a call with one argument, such as x of f(x).
+
+    Raises FieldError for anything else: `field` names the text in it, and `right` says what the text should be.
+    """
     try:
         call = parse(text, ARITHMETIC)
     except FieldError as error:
@@ -134,7 +140,7 @@ def argument(text: str, field: str, right: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """Return a name as Python compares it: the micro sign is the Greek mu."""
+    """Return a name in the form in which Python compares names: the micro sign is the Greek mu."""
     if name.isascii():
         return name
     import unicodedata  # costs start-up, and hardly a text needs it
@@ -144,14 +150,17 @@ def canonical(name: str) -> str:
 
 @final
 class _Parser:
-    """A parser of `text` before one token, from `_begin` to `_end`; `_kind` of a mark or reserved word is itself."""
+    """A parser of a text, which stands before one token of it, from `_begin` to `_end`.
+
+    The `_kind` of this token is number, name, text, end or unknown; of a mark or a reserved word it is that itself.
+    """
 
     def __init__(self, text: str, form: Form) -> None:
         self._text, self._form, self._end = text, form, 0
         self._advance()
 
     def parse_all(self) -> Term:
-        """Return the tree of the whole text."""
+        """Return the tree of the whole text; raise FieldError if it is no single value."""
         node = self._value(0)
         if self._kind != "end":
             raise self._wrong("nothing more")
@@ -195,7 +204,11 @@ class _Parser:
         return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
     def _value(self, depth: int, least: int = IF) -> Term:
-        """Return as much as signs hold together that bind at least as firmly as `least`."""
+        """Return the tree of the value at which the parser stands, with all signs that bind as firmly as `least`.
+
+        That is the lowest level of LEVELS for these signs. `depth` is the number of brackets around the value; raises
+        FieldError if these are too many.
+        """
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")
         signs = []
@@ -209,7 +222,10 @@ class _Parser:
         return node
 
     def _extend(self, left: Term, depth: int) -> Term:
-        """Return a value together with the sign after it and the value that follows."""
+        """Return the tree of the value `left`, the sign after it, at which the parser stands, and the next value.
+
+        `depth` is the number of brackets around it.
+        """
         level, begin = LEVELS[self._kind], left.begin
         if level == COMPARISON:
             signs, parts = [], [left]
@@ -226,7 +242,10 @@ class _Parser:
         return self._node("sign", sign, [left, right], begin)
 
     def _single(self, depth: int) -> Term:
-        """Return a value without signs around: a number, text, name, call, list or bracket."""
+        """Return the tree of a value without signs around it: a number, text, name, call, list or bracket.
+
+        `depth` is the number of brackets around it. Raises FieldError if none begins here.
+        """
         begin, kind = self._begin, self._kind
         if kind == "[":
             return self._node("list", None, self._items("]", depth), begin)
@@ -248,7 +267,10 @@ class _Parser:
         return self._node("name", name, [], begin)
 
     def _items(self, close: str, depth: int) -> list[Term]:
-        """Return what is between the opening bracket and `close`, separated by commas."""
+        """Return the trees of the items between the opening bracket, at which the parser stands, and `close`.
+
+        They are separated by commas; `depth` is the number of brackets around them.
+        """
         self._take()
         items: list[Term] = []
         while self._kind != close:
@@ -260,7 +282,10 @@ class _Parser:
         return items
 
     def _item(self, close: str, depth: int) -> Term:
-        """Return an item between brackets, which may be a named argument."""
+        """Return the tree of an item between brackets, which may be a named argument, name=value, before ")".
+
+        `close` is the closing bracket, and `depth` the number of brackets around the item.
+        """
         node = self._value(depth)
         if close == ")" and self._kind == "=" and node.kind == "name":
             self._take()
@@ -269,23 +294,23 @@ class _Parser:
 
 
 def _number(token: str) -> int | float:
-    """Return the number of a token."""
+    """Return the number that a token writes, whole if it has no point or exponent."""
     if token[:2].lower() in ("0x", "0o", "0b"):
         return int(token, 0)
     return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
 def number_text(value: float) -> str:
-    """Return `value` as people write it; reads back as the same float."""
+    """Return a number as people write it, 2 rather than 2.0; it reads back as the same float."""
     text = repr(float(value))
     return text.removesuffix(".0")
 
 
 def list_text(values: Iterable[float]) -> str:
-    """Return a list of numbers as people write it."""
+    """Return numbers as people write a list of them, such as [1, 2.5]."""
     return "[" + ", ".join(map(number_text, values)) + "]"
 
 
 def quote(text: str) -> str:
-    """Return a text in quotes, which LAW reads as the same text."""
+    """Return a text in quotes, which a law's text reads as the same text."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

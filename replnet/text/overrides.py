@@ -22,7 +22,10 @@ SPEED = frozenset({"rate", "mean", "period", "scale"})
 
 
 def override(document: Document, assignments: Iterable[str]) -> Document:
-    """Return the document with every `key=value` applied in turn; raise InputError with all that do not fit."""
+    """Return the document with every assignment, such as peers=3 or polls.rate=4, applied in turn.
+
+    Raises InputError with all that do not fit. The document given stays as it is.
+    """
     problems: list[Problem] = []
     for assignment in assignments:
         origin = f"-s {assignment}"
@@ -41,14 +44,20 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
 
 
 def put(document: Document, key: str, new: YamlNode) -> Document:
-    """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
+    """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law.
+
+    Raises InputError if the key leads nowhere.
+    """
     value = new.plain()
     text = number_text(value) if isinstance(value, float) else str(value)
     return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
 
 
 def value_of(text: str, origin: str) -> YamlNode:
-    """Return the value that `text` has in YAML, with the place `origin`; files count from the working directory."""
+    """Return the value that `text` has in YAML as a node, all with the place `origin`, such as `-s peers=3`.
+
+    Relative file names in it count from the working directory. Raises InputError if the text is no YAML.
+    """
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
@@ -62,7 +71,11 @@ def value_of(text: str, origin: str) -> YamlNode:
 def _put(
     node: YamlNode, keys: tuple[str, ...], new: YamlNode, text: str, path: tuple[str | int, ...], origin: str
 ) -> YamlNode:
-    """Return `node` with `new` at `keys`; `path` leads from the root to `node`, and `text` is how `new` is written."""
+    """Return `node` with `new` at `keys`, which may lead to a parameter inside the text of a law.
+
+    `path` leads from the root to `node`, `text` is how `new` is written, and `origin` the place of the new value.
+    Raises InputError if the keys lead nowhere.
+    """
     if not keys:
         return new
     mark = Mark(None, None, origin)
@@ -90,7 +103,7 @@ def _put(
 
 
 def call_of(text: str) -> Call | None:
-    """Return the call that the text of a law is, or its bare name; None for any other text."""
+    """Return the tree of a text that is a call, such as exponential(rate=2), or a bare name; else None."""
     try:
         tree = parse(text, LAW)
     except FieldError:
@@ -99,32 +112,35 @@ def call_of(text: str) -> Call | None:
 
 
 def with_parameter(call: Call, name: str, text: str) -> str:
-    """Return the text of a law with one parameter set."""
+    """Return the text of the law `call` with the parameter `name` set to `text`.
+
+    A rate, mean, period or scale takes the place of any other of these.
+    """
     replaced = SPEED if name in SPEED else {name}
     other_arguments = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
     return f"{call.value}({', '.join([*other_arguments, f'{name}={text}'])})"
 
 
 def with_absolute_files(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
-    """Return `root`, which is at `at` in its document, with file names relative to `folder` made absolute.
+    """Return `root` with the names of files in it, which are relative to `folder`, made absolute.
 
-    So the document means the same wherever it is stored.
+    So it means the same wherever it is stored. `at` is the path of `root` in its document.
     """
     return _with_files(root, lambda name: str((folder / name).resolve()), at)
 
 
 def files_of(document: Document) -> frozenset[str]:
-    """Return the absolute paths of the files that a network names: records of events, and the file of a graph."""
+    """Return the absolute paths of the files that the document of a network names: records of events, and graphs."""
     return _names(with_absolute_files(document.root, document.directory, ("network",)), ("network",))
 
 
 def records_of(text: str) -> frozenset[str]:
-    """Return the files that the text of a law names."""
+    """Return the names of the files of events that the text of a law names."""
     return _names(node_of(text, Mark(None, None)), ())
 
 
 def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
-    """Return the names of files below `root`, which is at `at` in its document."""
+    """Return the names of files below `root`, as they are written; `at` is the path of `root` in its document."""
     names = set[str]()
 
     def collect(name: str) -> str:
@@ -136,7 +152,10 @@ def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
 
 
 def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | int, ...]) -> YamlNode:
-    """Return `root`, which is at `at` in its document, with `change(name)` in place of every name of a file."""
+    """Return `root` with `change(name)` in place of every name of a file below it.
+
+    `at` is the path of `root` in its document.
+    """
 
     def change_node(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
         if not isinstance(node.value, str):
@@ -149,12 +168,15 @@ def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | in
 
 
 def _is_record(path: tuple[str | int, ...]) -> bool:
-    """Whether a path leads to the file of a law that is a mapping: {trace: {file: F}} or {trace: [F]}."""
+    """Whether a path of keys and indices leads to the file of a law given as {trace: {file: F}} or {trace: [F]}."""
     return len(path) > 1 and str(path[-2]).lower() == "trace" and path[-1] in ("file", 0)
 
 
 def _with_records(text: str, change: Callable[[str], str]) -> str:
-    """Return the text of a law with `change(name)` in place of the files of its traces."""
+    """Return the text of a law with `change(name)` in place of the files of its traces, in quotes.
+
+    A text that is no law is returned as it is.
+    """
     try:
         tree = parse(text, LAW)
     except FieldError:  # raised where the law is read
