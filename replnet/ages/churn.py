@@ -30,7 +30,10 @@ KEPT = Basis("exact", "Markov chain", "exponential downloads, updates, up and do
 
 
 def share_up(up: Law, down: Law) -> float:
-    """Return the share of time in which a replica is up. The laws of its up and down times may be any."""
+    """Return the share of time in which a replica is up.
+
+    `up` and `down` are the laws of its up and down times, of any kind.
+    """
     return up.mean / (up.mean + down.mean)
 
 

@@ -135,7 +135,7 @@ def to_powers(values: Array) -> Array:
 
 
 def resolution_error(values: Array) -> Array:
-    """Return the size of the last three Chebyshev coefficients, which tells how well a polynomial resolves a function.
+    """Return the largest of the last three Chebyshev coefficients in size: how badly a polynomial resolves a function.
 
     The first axis of the values runs over the `panel_points` of a panel; the others, such as the panels, are kept.
     """

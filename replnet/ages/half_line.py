@@ -55,7 +55,8 @@ ATTRIBUTE = "_half_line"  # where an age keeps its law on the half line
 class HalfLine:
     """The law of an age on all of [0, infinity): `tail` and `density` as functions of arrays.
 
-    Both are smooth on panels between `edges`, and given by formulas from `far` on. `scale` is the law's smallest scale.
+    Both are smooth on panels between `edges`, and given by formulas from `far` on. `off` is how far these may be off,
+    as a share, and `error` how far the tail is off before. `scale` is a scale of the law.
     """
 
     tail: Function

@@ -130,12 +130,12 @@ class InformationAge(ABC):
 
 
 def resolution(edges: Array) -> float:
-    """Return the absolute tolerance to which a curve with these edges is fitted: 1e-11, or 1e-7 if over 100."""
+    """Return the absolute tolerance of a curve that is fitted from these edges: 1e-11, or 1e-7 if they are over 100."""
     return RESOLVED if len(edges) <= 100 else ROUGH
 
 
 def horizon_of(copy: InformationAge, updates: Law) -> float:
-    """Return the age up to which a copy's freshness has to be integrated: what lies beyond adds less than 1e-10.
+    """Return the age up to which a copy's staleness is integrated: what lies beyond contributes less than 1e-10.
 
     `updates` is the law of the source's update intervals, and the age returned is at most the longest of these. Raises
     NoFormulaError if more than 1e-6 is left at the largest age that is tried, as tails are too heavy.

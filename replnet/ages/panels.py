@@ -105,9 +105,10 @@ class Atoms:
         return total
 
     def in_groups(self, groups: int) -> Atoms:
-        """Return at most `groups` atoms, each the weighted mean of neighbouring ones, so that the law's mean stays.
+        """Return at most `groups` atoms, each in the place of some neighbouring ones, with their mean and weight.
 
-        A group misplaces the integral of the tail by up to weight times width, so groups are made alike in that.
+        So the law's mean stays. The integral of the tail is misplaced by up to weight times width, which is made alike
+        for all.
         """
         if len(self.values) <= groups:
             return self
@@ -126,7 +127,10 @@ def values_of(law: Law) -> Atoms | None:
 
 
 def atoms_of(law: Law) -> Atoms | None:
-    """Return the values and chances of a law that takes more than 64 values, in at most 1,024 groups; else None."""
+    """Return the values and chances of a law that takes more than 64 values; None for any other law.
+
+    If there are more than 1,024, neighbouring ones are taken as one.
+    """
     atoms = values_of(law)
     return atoms.in_groups(GROUPS) if atoms and len(atoms.values) > FEW else None
 

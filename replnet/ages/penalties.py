@@ -76,7 +76,10 @@ COARSE = 1e-5  # error by groups, as a share: 5e-6 was the most seen in records 
 
 
 def staleness(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the share of time in which the copy is stale (Staleness eq. 36)."""
+    """Predict the share of time in which a copy of this age is stale (Staleness eq. 36).
+
+    `updates` is the law of the source's update intervals.
+    """
     return _predict_source_penalty(copy, updates, ONE, STALENESS)
 
 
@@ -110,20 +113,24 @@ def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Pred
 def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
     """Predict the mean over time of the sum of w(age) over all updates that the copy misses (Staleness eq. 50).
 
-    `by` is the weight function w, or its text, such as x^2; the age of an update is the time since it.
+    `by` is the weight function w, or its text, such as x^2; the age of an update is the time since it. `updates` is the
+    law of the source's update intervals.
     """
     return _predict_update_penalty(copy, updates, weight(by), UPDATE)
 
 
 def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the mean number of updates by which the copy is behind its source (Staleness eq. 54)."""
+    """Predict the mean number of updates by which a copy of this age is behind its source (Staleness eq. 54).
+
+    `updates` is the law of the source's update intervals.
+    """
     return _predict_update_penalty(copy, updates, ONE, MISSING)
 
 
 def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
     """Predict the mean time since the first update that the copy missed, taken as 0 while it is fresh.
 
-    This is the age of Sync Definition 2.
+    This is the age of Sync Definition 2. `updates` is the law of the source's update intervals.
     """
     return _predict_source_penalty(copy, updates, AGE, FIRST_MISSED)
 
@@ -131,7 +138,8 @@ def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
 def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
     """Predict the mean time since the source's last update, taken as 0 while the copy is fresh.
 
-    This is the age of Sync Definition 2, read the other way. It may be infinite, with the reason in `assumes`.
+    This is the age of Sync Definition 2, read the other way. `updates` is the law of the source's update intervals. The
+    value may be infinite, with the reason in `assumes`.
     """
     if isinstance(copy, Never):
         return Prediction.of(updates.second_moment / (2 * updates.mean), joint_basis([copy.basis, LAST_CHANGE]))
@@ -144,7 +152,10 @@ def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
 
 
 def data_age(copy: InformationAge) -> Prediction:
-    """Predict the mean time since the copy's data left the source, whether or not the source has changed since."""
+    """Predict the mean time since the copy's data left the source, whether or not the source has changed since.
+
+    It may be infinite, with the reason in `assumes`.
+    """
     return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
 
 
@@ -193,7 +204,7 @@ def expected_cost(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
 def _too_many(updates: Law, points: int) -> bool:
     """Whether expected costs at so many `points` take too many terms to sum over all values of the update intervals.
 
-    If so, these values are taken in groups. False for laws that do not take more than 64 separate values.
+    If so, neighbouring values are taken as one. False for laws that do not take more than 64 separate values.
     """
     atoms = values_of(updates)
     return atoms is not None and len(atoms.values) > FEW and points * len(atoms.values) > MOST_TERMS

@@ -18,7 +18,7 @@ STRENGTH: tuple[Kind, ...] = get_args(Kind)  # strongest first
 @final
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The source of a formula, the assumptions that it makes, and how strong it is.
+    """The source of a formula, the assumptions that it makes, and its kind: exact, a limit, or an approximation.
 
     `accuracy` is the largest error known, as a share of the value: zero for what is exact.
     """
@@ -38,7 +38,8 @@ class Basis:
 class Prediction:
     """A predicted value, which follows from `source` if what it `assumes` holds, up to `accuracy` (absolute).
 
-    The value is NaN where `note` says why nothing is predicted.
+    Its kind is exact, a limit or an approximation. The value is NaN, and the kind empty, where `note` says why nothing
+    is predicted.
     """
 
     value: float

@@ -48,8 +48,8 @@ def crossing(
     """Return a narrower bracket around the root of an increasing f, by the Illinois variant of false position.
 
     `low` and `high`, and what is returned, are pairs of a point and the value of f there, negative at the first. It
-    ends when the bracket is narrow (`close`, relative to its ends, at least absolutely), when f is at most `enough` at
-    its second end, or after 200 steps.
+    ends when the bracket is at most `close` wide (relative to ends beyond 1), when f is at most `enough` at its second
+    end, or after 200 steps.
     """
     f_low, f_high, last = low[1], high[1], 0
     for step in range(STEPS):
@@ -70,11 +70,11 @@ def crossing(
 
 
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
-    """Return the smallest rate at which the increasing function `freshness` meets `target`; 0 if it does at any rate.
+    """Return the smallest rate at which the increasing function `freshness` meets `target`.
 
-    The search sets out from the rate `start`, and goes up to a factor of about a million from it. Raises
-    UnreachableError if no rate up to there meets the target; `what` names the rate in that message. Raises ValueError
-    if the target is not between 0 and 1.
+    The search sets out from the rate `start`, and goes up to a factor of about a million from it; 0 is returned if the
+    smallest rate tried still meets the target. Raises UnreachableError if the largest one does not; `what` names the
+    rate in that message. Raises ValueError if the target is not between 0 and 1.
     """
     if not 0 < target < 1:
         raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
@@ -93,9 +93,10 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
 
 
 def bisect_edge(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
-    """Return the value next to the edge of what is fine, on the fine side, between `inside` (fine) and `outside` (not).
+    """Return the last value for which `fine` holds, between `inside`, for which it does, and `outside`, for which not.
 
-    Whole numbers are halved until they are neighbours, others in logarithms until they are `close`, relatively.
+    Whole numbers are halved until they are neighbours. Other numbers, above 0, are halved in logarithms until the last
+    two differ by at most a share of `close`.
     """
     whole = isinstance(inside, int)
     while abs(outside - inside) > 1 if whole else max(inside / outside, outside / inside) > 1 + close:

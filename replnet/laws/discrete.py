@@ -132,9 +132,10 @@ class Discrete(Law):
 
     @cached_property
     def _first_in_cell(self) -> Ints | None:
-        """The index of the first value whose hazard reaches each of many cells of equal probability.
+        """The index of the first value whose hazard reaches each of many probabilities, evenly spaced from 0 to 1.
 
-        It serves to find values quickly. None if some cells hold more than four values, so that bisection is quicker.
+        It serves to find values quickly. None if more than four values lie between two of them, so that bisection is
+        quicker.
         """
         cells = 4 * self.values.size
         first = np.searchsorted(self.hazards, -np.log1p(-np.arange(cells) / cells))

@@ -130,6 +130,8 @@ class Gamma(Numerical):
 def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
     """Return the law of a sum of `stages` equal exponentials; rate and mean are those of the sum.
 
+    Raises FieldError unless `stages` is a whole number from 1, and exactly one of rate and mean is given.
+
     >>> rn.erlang(stages=3, rate=2)
     gamma(shape=3, rate=2)
     """

@@ -76,8 +76,8 @@ def describes_law(value: object) -> bool:
 def at_rate(shape: Law | str, rate: float) -> Law:
     """Return a law of the same shape with `rate` events per unit of time.
 
-    A shape given as a text is that of a law without its rate, such as pareto(3). Raises FieldError if the law cannot be
-    stretched.
+    A shape given as a text is that of a law without its rate, such as pareto(3). Raises FieldError if the law cannot
+    have another rate, as none of its parameters is its scale.
     """
     if isinstance(shape, str):
         from replnet.text import call_of, with_parameter

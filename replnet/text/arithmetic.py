@@ -110,8 +110,8 @@ class Expression:
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
         """Return the value of the expression for these values of names, which must be complete.
 
-        It is a number, truth value or text if a lone expression has one, and else a text. Raises FieldError if there is
-        none, as after a division by zero.
+        That of a lone expression is a number, truth value or text, and that of a text with expressions inside a text.
+        Raises FieldError if there is none, as after a division by zero.
         """
         values = [part if isinstance(part, str) else _value(part, names, _combine) for part in self.parts]
         return values[0] if len(values) == 1 else "".join(map(_text, values))

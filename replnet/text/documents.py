@@ -59,7 +59,10 @@ class YamlNode:
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping with the position of everything in it; `name` is the path of its file, or empty."""
+    """A mapping with the position of everything in it; `name` is the path of its file, or empty.
+
+    `root` is the mapping, and `lines` are those of the file's text.
+    """
 
     name: str
     root: YamlNode

@@ -188,26 +188,32 @@ class _Parser:
         return token
 
     def _wrong(self, right: str) -> FieldError:
-        """Return the error at the current token, where `right` was expected."""
+        """Return the FieldError that something else, `right`, was expected in place of the current token."""
         rest = self._text[self._begin :].strip()[:20]
         wrong = f"{rest!r} at character {self._begin + 1}" if rest else "ends too early"
         return FieldError("", wrong, f"expected {right}")
 
     def _expect(self, kind: str, right: str = "") -> None:
-        """Go past a token of this kind; raise FieldError if the current one is another."""
+        """Go past a token of this kind; raise FieldError if the current one is another.
+
+        In the error, `right` is what was expected; if empty, the kind.
+        """
         if self._kind != kind:
             raise self._wrong(right or repr(kind))
         self._take()
 
     def _node(self, kind: Kind, value: Any, parts: Sequence[Term], begin: int) -> Term:
-        """Return a part of the tree that began at `begin` and ends with the last token taken."""
+        """Return a node of the tree, of this kind, value and parts, that began at `begin`.
+
+        It ends with the last token taken.
+        """
         return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
     def _value(self, depth: int, least: int = IF) -> Term:
-        """Return the tree of the value at which the parser stands, with all signs that bind as firmly as `least`.
+        """Return the tree of the value at which the parser stands, with the signs after it that are firm enough.
 
-        That is the lowest level of LEVELS for these signs. `depth` is the number of brackets around the value; raises
-        FieldError if these are too many.
+        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value;
+        raises FieldError if these are too many.
         """
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")

@@ -97,7 +97,7 @@ class Cluster(InformationAge):
 
     @cached_property
     def chance_missed(self) -> Array:
-        """The chance that none of the replicas asked is among the j informed ones, for j from 0 to all replicas."""
+        """The chance that a client asks none of the j replicas that know of something new, for j from 0 to all."""
         return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
 
 
@@ -111,10 +111,10 @@ def missing_all(population: int, chosen: int, marked: Array) -> Array:
 
 
 def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Array:
-    """Return the rates at which the number of informed replicas grows by one, for 0 to all but one of them informed.
+    """Return the rates at which one more replica learns of something new, for 0 to all but one that know of it.
 
-    A replica becomes informed by a download, at rate `downloads`, or by a poll, at rate `polls`, of which one of the
-    `peers` is informed.
+    A replica learns of it by a download, at rate `downloads`, or by a poll, at rate `polls`, if one of the `peers`
+    asked knows it.
     """
     have = np.arange(replicas, dtype=float)
     return (replicas - have) * (downloads + polls * (1 - missing_all(replicas - 1, peers, have)))
@@ -131,12 +131,12 @@ class Chain(Cluster):
 
     @cached_property
     def rates(self) -> Array:
-        """The rates at which the number of informed replicas grows by one, for 0 to all but one of them informed."""
+        """The rates at which one more replica learns of something new, for 0 to all but one that know of it."""
         return birth_rates(self.replicas, self.downloads.rate, self.polls.rate, self.peers)
 
     @cached_property
     def reach(self) -> float:
-        """An age past which the tail is below 1e-13, by Chernoff's bound of the time until all are informed."""
+        """An age past which the tail is below 1e-13, by Chernoff's bound of the time until all replicas know."""
         s = self.rates.min() / 2
         return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
 
@@ -166,16 +166,16 @@ class Chain(Cluster):
         return complex(-np.diff(self.chance_missed) @ np.cumprod(self.rates / (self.rates + s)))
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)], X being the age, from the rates of the chain of informed replicas."""
+        """Return E[exp(-rate X)], X being the age, from the rates at which replicas learn of something new."""
         return self._transform(rate).real
 
 
 def stopped_means(rates: Array, chance_missed: Array) -> Array:
-    """Return the chances that a client misses what is new after 0, 1, ... steps of a chain, until they vanish.
+    """Return the chances that a client misses something new after 0, 1, ... steps of a chain, until they vanish.
 
-    The chain is the number of informed replicas: it sets out from 0, has its steps at the largest of `rates`, and in
-    each goes up by one with a chance in proportion to its own rate. `chance_missed` is the chance that a client misses
-    all informed replicas, by their number.
+    The chain is the number of replicas that know of it: it sets out from 0, has its steps at the largest of `rates`,
+    and in each goes up by one with a chance in proportion to its own rate. `chance_missed` is the chance that a client
+    asks none of those that know, by their number.
     """
     up = np.append(rates / rates.max(), 0.0)
     state = np.zeros(len(chance_missed))
@@ -229,7 +229,7 @@ def euler_weights(terms: int) -> tuple[Array, Array]:
 class DownloadChain(Cluster):
     """The age of the freshest of `ask` copies in a cluster with Poisson polls and any downloads.
 
-    It comes from the differential equations of the number of informed replicas.
+    It comes from the differential equations of the number of replicas that know of something new.
     """
 
     basis = DOWNLOAD_CHAIN
@@ -243,9 +243,9 @@ class DownloadChain(Cluster):
         return INTEGRATED if len(self.downloads.breaks) <= FEW else ROUGH
 
     def hazard(self, x: float) -> float:
-        """Return the rate at which a replica makes a download whose last one is longer ago than x, going on from x.
+        """Return the rate at which the next download comes, going backwards, if none came in the last x.
 
-        It is the hazard of the age of the downloads.
+        It is the hazard rate of the age of a replica's downloads.
         """
         return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
 
@@ -276,8 +276,8 @@ class DownloadChain(Cluster):
     def _integrate_panel(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
         """Return the tail of the age at the points of a panel, and the state at its end.
 
-        A state has the chances that 0, 1, ... replicas are informed; `state` is that at the panel's `start`. Raises
-        TooLongError if that takes minutes.
+        A state has the chances that 0, 1, ... replicas know of something new; `state` is that at the panel's `start`.
+        Raises TooLongError if that takes minutes.
         """
         # Not solve_ivp, whose LSODA keeps some kB of each call for ever (SciPy 1.17).
         from scipy.integrate import ODEintWarning, odeint

@@ -53,9 +53,10 @@ SPREAD = Basis(
 
 
 class Points:
-    """The coordinates of random paths, one after another: from shifted lattices as long as they last, then random.
+    """The coordinates of random samples, one after another: from shifted lattices as long as they last, then random.
 
-    Each lattice has `size` points: path number p is point p % size of lattice p // size.
+    Each lattice has `size` points, and a sample, called a path, for each: path p is point p % size of lattice p //
+    size.
     """
 
     def __init__(self, size: int, multiplier: int) -> None:
@@ -95,8 +96,8 @@ def chances_of_new(replicas: int, peers: int) -> Array:
 def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points) -> Array:
     """Return sampled ages at which the replicas beside the `ask` ones that a client asks join these, backwards in time.
 
-    A replica joins when a member polls it. The array is by lattice of `points`, order of joining, and path in the
-    lattice. A poll asks `peers` others.
+    A replica joins when a member polls it, which asks `peers` others at intervals of law `polls`. The array is by
+    lattice of `points`, order of joining, and sample in the lattice.
     """
     count = points.size * LATTICES
     paths = np.arange(count)
@@ -129,8 +130,8 @@ def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
     """Return sampled ages at which the replicas beside the `ask` ones that a client asks join these, backwards in time.
 
     A replica joins when a member polls it, which asks `peers` others at intervals of law `polls`. The array is by
-    lattice, order of joining, and path in the lattice. It is cached, as it does not depend on the downloads; it has as
-    many paths as time allows.
+    lattice, order of joining, and sample in the lattice; there are fewer samples for more replicas. It is cached, as it
+    does not depend on the downloads.
     """
     joins = LATTICES * (replicas - ask)
     size, multiplier = next((lattice for lattice in SIZES if joins * lattice[0] <= MOST_JOINS), SIZES[-1])
@@ -141,7 +142,7 @@ def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
 class SampledCluster(Cluster):
     """The age of the freshest of `ask` copies in a cluster of few replicas with any laws.
 
-    It comes from sampled paths of the polls.
+    It is computed from random samples of the polls, backwards in time, within a statistical error.
     """
 
     @cached_property
@@ -180,7 +181,7 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _rest(self) -> GrowingCurve:
-        """The factor of P(X > x) that comes from the replicas that are not asked, as a mean over paths."""
+        """The factor of P(X > x) that comes from the replicas that are not asked, as a mean over samples of polls."""
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)

@@ -90,7 +90,7 @@ class NodeKinds:
 def group_nodes(
     hits: Mapping[int, SourceRates], pulls_of: Mapping[int, Sequence[NodePull]], apart: Iterable[frozenset[int]] = ()
 ) -> NodeKinds:
-    """Group the nodes in `pulls_of` into kinds of nodes that may be exchanged without changing anything.
+    """Sort the nodes in `pulls_of` into kinds of nodes that may be exchanged without changing anything.
 
     `hits` maps nodes to their pulls from the source, as pairs of rate and delay; nodes without any may be missing.
     `pulls_of` maps every node to its pulls from others. Nodes in a set of `apart` are not of one kind with nodes

@@ -132,7 +132,7 @@ def _latest_tails(kinds: NodeKinds, reached: Sequence[int], count: int, panels: 
     """Return, for each of the kinds `reached`, the tail of the latest age that its copies may have.
 
     Each kind gets a tree of its own, cut out of the network; all share one tree of shortest ways if that would take too
-    long. `count` is the number of messages, and `panels` about the number of panels to solve.
+    long. `count` is the number of pulls between kinds, and `panels` about the number of panels to solve.
     """
     trees = _Trees(kinds, set(reached))
     size = max(FEWEST_NODES, min(MOST_NODES, NODES_OF_ALL // len(reached), MOST_PULLS_TRIED // count))
@@ -221,7 +221,11 @@ def _columns(pairs: Pairs) -> PairMessages:
 
 
 class Branch(NamedTuple):
-    """A node that may be added to a tree, and the number of others like it; branches sort by when they are added."""
+    """A node of some `kind` that may be added to a tree, and the number of others like it (`many`).
+
+    It is asked by the node numbered `parent`, in its pull number `contact`, with this rate and delay. Branches sort by
+    when they are added.
+    """
 
     far: float  # about how long data take from the source to the root by this way
     below: float  # the part of that from the node to the root
@@ -352,7 +356,11 @@ class _Trees:
 
 
 def _lower(matrix: Array) -> Array:
-    """Return the triangle near an integration matrix: U transposed where its transpose is L U (Weiser 2015)."""
+    """Return U transposed, where L U is the transpose of a square matrix.
+
+    For an integration matrix this lower triangle comes so near that it serves in its place when iterating (Weiser
+    2015).
+    """
     upper = matrix.T.copy()
     for row in range(len(upper) - 1):
         upper[row + 1 :] -= np.outer(upper[row + 1 :, row] / upper[row, row], upper[row])
@@ -442,7 +450,7 @@ class _Solution:
     def _breaks(self) -> tuple[float, ...]:
         """Return the ages at which tails may bend, ascending: sums of a few delays of replies.
 
-        Copies by few pulls can be no younger; bends at later ages are faint.
+        From these ages on, copies can come by few pulls; bends at later ages are faint.
         """
         once = np.unique([*self._late, *self._delays])[:MOST_DELAYS]
         sums = once
