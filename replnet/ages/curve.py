@@ -50,7 +50,7 @@ class Curve:
     beyond: float  # the value past the last edge
 
     def __call__(self, x: Array) -> Array:
-        """Return the values at the points x, an array of any shape."""
+        """Return the values at the points x."""
         x = np.asarray(x, dtype=float)
         return self.along(x[..., None], x)[..., 0]
 

@@ -55,7 +55,7 @@ class FreshestOf(InformationAge):
 
     @cached_property
     def _ages(self) -> tuple[InformationAge, ...]:
-        """The distinct ages of freshest copies that occur in the parts."""
+        """The distinct ages in the parts."""
         every = (age for part, _ in self.parts for ways in part.ways for _, age in ways)
         return tuple(dict.fromkeys(every))
 
@@ -113,7 +113,7 @@ class FreshestOf(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class OfCopies(InformationAge):
-    """An age given that there is a copy, P(X > x | X < infinity); `share` is the chance that there is one."""
+    """An age given that there is a copy, P(X > x | X < infinity); there is one with chance `share`."""
 
     age: InformationAge
     share: float
@@ -133,7 +133,7 @@ class OfCopies(InformationAge):
         return self._if_present(self.age.bound(x))
 
     def _if_present(self, tail: Array) -> Array:
-        """Return a tail given that there is a copy, from `tail`, that of an age which is infinite if there is none."""
+        """Return a tail given that there is a copy, from the tail of the age itself."""
         return np.maximum(tail - (1 - self.share), 0.0) / self.share
 
     @property
@@ -142,10 +142,7 @@ class OfCopies(InformationAge):
 
 
 def _product(factor: Array, other: Array) -> Array:
-    """Return the product of two polynomials as an array of coefficients, lowest power first, like the factors.
-
-    Both have the same length, at which the product is cut off; further axes are multiplied element by element.
-    """
+    """Return the product of two polynomials in z, cut off at their common degree; arrays of coefficients."""
     result = np.zeros_like(factor)
     for j in range(len(factor)):
         result[j:] += factor[j] * other[: len(factor) - j]
@@ -153,9 +150,9 @@ def _product(factor: Array, other: Array) -> Array:
 
 
 def freshest_of(parts: Sequence[ChoiceAges], ask: int) -> InformationAge:
-    """Return the age of the freshest of `ask` copies in these independent parts, all choices of so many equally likely.
+    """Return the age of the freshest of `ask` copies in these parts, all choices equally likely.
 
-    It is exact if the ages in the parts are.
+    Exact if the ages of the parts are.
     """
     several = Counter(parts)
     ways = {way for part in several for way in part.ways[0]}

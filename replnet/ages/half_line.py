@@ -76,10 +76,7 @@ class Integral(NamedTuple):
 
 
 def half_line_law(copy: InformationAge) -> HalfLine:
-    """Return the law of an age on the half line, from 0 as far as floats reach.
-
-    It is computed once and kept with the age: an overlay of a thousand nodes needs each often.
-    """
+    """Return the law of an age on the half line, computed once: an overlay of a thousand nodes needs each often."""
     attributes = vars(copy)
     if ATTRIBUTE not in attributes:
         attributes[ATTRIBUTE] = _law_of_pull(copy) if isinstance(copy, PullAge) else _extrapolate(copy)
@@ -173,7 +170,7 @@ def _formula(copy: InformationAge) -> Function | None:
 
 
 def _steepness(f: Function, x: Array) -> Array:
-    """Return -d log f / d log x at every x, or 0 where f vanishes."""
+    """Return -d log f / d log x, or 0 where f vanishes."""
     low, high = f(x * (1 - 1e-4)), f(x * (1 + 1e-4))
     with np.errstate(all="ignore"):
         slope = np.log(low / high) / math.log((1 + 1e-4) / (1 - 1e-4))

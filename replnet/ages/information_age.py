@@ -58,11 +58,11 @@ class InformationAge(ABC):
     @property
     @abstractmethod
     def basis(self) -> Basis:
-        """The basis of the formula of the age: its source, what it assumes, and how exact it is."""
+        """The basis of the formula of the age."""
 
     @property
     def scales(self) -> Scales:
-        """The ages at which the tail P(X > x) jumps or bends, and further ones that mark its scales."""
+        """The points where the tail jumps or bends, and marks of its scale."""
         return Scales()
 
     @property
@@ -93,10 +93,7 @@ class InformationAge(ABC):
         return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def bound(self, x: Array) -> Array:
-        """Return an upper bound of P(X > x) at every x of an array.
-
-        It is quick to compute, and tells where the tail is negligible.
-        """
+        """Return an upper bound of the tail that is quick to compute, to find where the tail is negligible."""
         return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
@@ -115,7 +112,7 @@ class InformationAge(ABC):
         return self.tail_curve(horizon).derivative().times(-1)
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)], the freshness of the copy under exponential updates of this rate."""
+        """Return E[exp(-rate X)], the freshness under exponential updates."""
         return quadrature(self, Exponential(rate=rate))
 
     def freshness(self, updates: Law) -> Prediction:
@@ -271,7 +268,7 @@ class Sum(InformationAge):
         return fit(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)], the product of those of the summands (P2P eq. 29)."""
+        """Return the product of the transforms of the summands (P2P eq. 29)."""
         return math.prod(leaf.laplace(rate) for leaf in self.summands)
 
 
@@ -297,7 +294,7 @@ class Best(InformationAge):
 
     @cached_property
     def _powers(self) -> dict[InformationAge, int]:
-        """The distinct ages among the copies, each with the number of copies that have it."""
+        """The distinct ages, with the number of copies that have each."""
         # The same copy k times is its tail to the power k.
         return {copy: self.copies.count(copy) for copy in dict.fromkeys(self.copies)}
 
@@ -319,7 +316,7 @@ class Best(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Delayed(InformationAge):
-    """The age X + delay of a copy of age X whose replies take a constant time: each is `delay` old when it arrives."""
+    """The age X + delay: every reply is `delay` old when it arrives."""
 
     copy: InformationAge
     delay: float

@@ -105,10 +105,9 @@ class Atoms:
         return total
 
     def in_groups(self, groups: int) -> Atoms:
-        """Return at most `groups` atoms, each in the place of some neighbouring ones, with their mean and weight.
+        """Return at most `groups` atoms, each the mean of neighbouring ones, so that the law's mean stays.
 
-        So the law's mean stays. The integral of the tail is misplaced by up to weight times width, which is made alike
-        for all.
+        A group misplaces the integral of the tail by up to weight times width, so groups are made alike in that.
         """
         if len(self.values) <= groups:
             return self

@@ -152,10 +152,7 @@ def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
 
 
 def data_age(copy: InformationAge) -> Prediction:
-    """Predict the mean time since the copy's data left the source, whether or not the source has changed since.
-
-    It may be infinite, with the reason in `assumes`.
-    """
+    """Predict E[X], the mean time since the copy's data left the source, changed since or not."""
     return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
 
 
@@ -331,9 +328,6 @@ def _chance(copy: InformationAge, basis: Basis, late: Integral) -> Prediction:
 
 
 def _infinite(copy: InformationAge, basis: Basis, why: str = NEVER) -> Prediction:
-    """Return the prediction of an infinite value, with the reason `why`.
-
-    It rests on the formula of the copy's age and on `basis`.
-    """
+    """Return the prediction of an infinite value, with the reason."""
     whole = joint_basis([copy.basis, basis])
     return Prediction(math.inf, whole.kind, whole.source, f"{whole.assumes}; {why}" if whole.assumes else why)

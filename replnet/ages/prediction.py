@@ -54,7 +54,7 @@ class Prediction:
 
     @classmethod
     def of(cls, value: float, basis: Basis) -> Prediction:
-        """Return `value` as a prediction on this basis, whose relative accuracy becomes an absolute one."""
+        """Return the prediction of a value on this basis."""
         return cls(float(value), basis.kind, basis.source, basis.assumes, abs(float(value)) * basis.accuracy)
 
     @property

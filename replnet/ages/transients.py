@@ -78,7 +78,7 @@ class SinceEmpty(InformationAge):
 
     @property
     def present(self) -> float:
-        """The chance that there is a copy at time t."""
+        """The chance that there is a copy."""
         return 1 - float(self.copy.tail(np.array([self.t]))[0])
 
     def tail(self, x: Array) -> Array:

@@ -61,7 +61,7 @@ class Weight:
         return self.text
 
     def __call__(self, x: Array) -> Array:
-        """Return w at every age in x."""
+        """Return w(x)."""
         return self.orders[0](x)
 
     def integral(self, x: Array) -> Array:
@@ -117,7 +117,7 @@ def threshold(start: float) -> Weight:
 
 
 def _log_integral(x: Array) -> Array:
-    """Return (1+x) log(1+x) - x, the integral of log(1+x) from 0, at every x, with all digits where x is small."""
+    """Return (1+x) log(1+x) - x."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) * np.log1p(x) - x)
     small = x[x < SMALL][:, None]
@@ -126,10 +126,7 @@ def _log_integral(x: Array) -> Array:
 
 
 def _log_second_integral(x: Array) -> Array:
-    """Return (1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4 at every x, with all digits where x is small.
-
-    It is the integral from 0 of (1+x) log(1+x) - x.
-    """
+    """Return (1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) ** 2 * np.log1p(x) / 2 - x / 2 - 0.75 * x**2)
     small = x[x < SMALL][:, None]

@@ -44,7 +44,7 @@ class Discrete(Law):
     weights: Floats
 
     def _set_values(self, values: ArrayLike, weights: ArrayLike) -> None:
-        """Set the values, ascending, and their weights, of a new law, which is frozen otherwise."""
+        """Set the values and weights of a new law."""
         self._set(values=np.asarray(values, dtype=float), weights=np.asarray(weights, dtype=float))
 
     def __eq__(self, other: object) -> bool:
@@ -125,7 +125,7 @@ class Discrete(Law):
 
     @cached_property
     def hazards(self) -> Floats:
-        """The hazard, -log P(X > value), at each value; infinite at the last."""
+        """The hazard -log tail at each value; infinite at the last."""
         cdf, tail = self.count_before[1:] / self.total, self.count_beyond[1:] / self.total
         with np.errstate(divide="ignore"):
             return np.where(cdf < 0.5, -np.log1p(-np.minimum(cdf, 0.5)), -np.log(tail))
@@ -195,15 +195,12 @@ class Discrete(Law):
 
 
 def _sums_from(terms: Floats) -> Floats:
-    """Return the sums of terms from each one to the last, and a 0 behind.
-
-    Long doubles keep a million terms exact enough.
-    """
+    """Return sums from each term to the last, and 0 behind; long doubles keep a million terms exact enough."""
     return np.append(np.cumsum(terms[::-1].astype(np.longdouble))[::-1], 0.0).astype(float)
 
 
 def _sums_before(terms: Floats) -> Floats:
-    """Return the sums of the terms before each one, and the sum of all behind."""
+    """Return sums of the terms before each term, and of all terms behind."""
     return np.append(0.0, np.cumsum(terms.astype(np.longdouble))).astype(float)
 
 

@@ -234,7 +234,7 @@ def check_law(field: str, value: object, right: str = "a law such as pareto(alph
 
 
 def _is_own(law: Law) -> bool:
-    """Whether a law is one of this package, and no distribution of SciPy, which has to be checked."""
+    """Whether a law is one of our own, and no distribution of SciPy."""
     return type(law).__module__.startswith(OWN_PARTS) and not isinstance(law, Scipy)
 
 

@@ -269,7 +269,7 @@ class Hyperexponential(Numerical):
         self._set(weights=weights, rates=rates)
 
     def _mean_over_rates(self, part: Array) -> Array:
-        """Return the weighted mean of `part` over its last axis, which runs over the rates."""
+        """Return the weighted mean of `part`, whose last axis runs over the rates."""
         # Term by term: a dot product rounds by the length of the array.
         total = sum(self.weights)
         return sum(weight / total * part[..., place] for place, weight in enumerate(self.weights))

@@ -117,7 +117,7 @@ def _next(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -
 
 
 def interpolate(law: Law, e: Array) -> Array:
-    """Return law.solve(e) for every e within a relative 1e-11, from a table of polynomials where the law has one."""
+    """Return law.solve(e) within a relative 1e-11."""
     e = np.asarray(e, dtype=float, order="C")  # NumPy rounds differently where memory is strided
     table = _table(law)
     if table is None:

@@ -151,7 +151,7 @@ class Law(ABC):
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """The points at which the tail jumps or bends, ascending, which quadrature must not step across."""
+        """The points at which the tail jumps or bends, which quadrature must not step across."""
         return ()
 
     @property
@@ -165,7 +165,7 @@ class Law(ABC):
         return None
 
     def counted_in(self, unit: str) -> Law:
-        """Return the same law with time in this unit, such as h; a law of plain numbers stays as it is."""
+        """Return the same law with time in this unit; a law of plain numbers stays as it is."""
         return self
 
     def require_finite_mean(self) -> None:
@@ -177,7 +177,7 @@ class Law(ABC):
         return str(self)
 
     def _set(self, **values: object) -> None:
-        """Set these fields of a new law, which is frozen otherwise."""
+        """Set the fields of a new law, which is frozen otherwise."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -199,7 +199,7 @@ def commensurable(a: float, b: float) -> bool:
 
 
 def sorted_distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the distinct numbers of an array of any shape, in ascending order.
+    """Return the distinct values in ascending order.
 
     For integers np.unique makes a hash table, which takes 180 times as long for millions.
     """
@@ -208,7 +208,7 @@ def sorted_distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def special() -> Any:
-    """Return the module scipy.special, imported only here: few laws need it, and it takes a while to load."""
+    """Return scipy.special, imported only here: few laws need it, and it takes a while to load."""
     from scipy import special
 
     return special
@@ -271,7 +271,7 @@ def text_of(law: Law, *choices: str) -> str:
 
 
 def _reproduces(law: Law, arguments: Mapping[str, Any]) -> bool:
-    """Whether these arguments, by name, construct a law of the same class that equals `law`."""
+    """Whether these arguments construct a law equal to `law`."""
     try:
         return type(law)(**arguments) == law
     except ValueError:  # these arguments do not reach so far, as with the rate of an infinite mean
@@ -279,6 +279,6 @@ def _reproduces(law: Law, arguments: Mapping[str, Any]) -> bool:
 
 
 def _call_text(law: Law, arguments: Mapping[str, Any]) -> str:
-    """Return the text of a law with these arguments by name, such as pareto(alpha=3, rate=2)."""
+    """Return the text of a law with these arguments."""
     values = (f"{name}={list_text(a) if isinstance(a, tuple) else number_text(a)}" for name, a in arguments.items())
     return f"{type(law).__name__.lower()}({', '.join(values)})"

@@ -49,7 +49,7 @@ _OVER = np.where(
 
 
 class Numerical(Law):
-    """An abstract law that is known by its tail and the tail's integrals; search and quadrature give all else."""
+    """A law that is known by its tail and the tail's integrals; search and quadrature give all else."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class Numerical(Law):
 
     @property
     def end(self) -> float:
-        """The end of its support: no interval is longer. Infinite if there is none."""
+        """The end of its support: no interval is longer."""
         return math.inf
 
     def solve(self, e: Array) -> Array:
@@ -140,7 +140,7 @@ def excess_integral(law: Law) -> TailIntegral:
 
 @final
 class TailIntegral:
-    """The integrals of a decreasing function `f`, from 0 to x and from x to infinity, for any x from 0 on."""
+    """The two integrals of a decreasing function `f`, from 0 to x and from x to infinity."""
 
     def __init__(
         self, f: Callable[[Array], Array], *, around: float, bends: Iterable[float] = (), end: float = math.inf
@@ -167,7 +167,7 @@ class TailIntegral:
         self._before = np.append(0.0, np.cumsum(self._panel_integrals))
 
     def beyond(self, x: Array) -> Array:
-        """Return the integral of f from x to infinity, for every x; it may be infinite."""
+        """Return the integral of f from x to infinity."""
         x = np.asarray(x, dtype=float)
         if self._power <= 1:
             return np.full_like(x, math.inf)[()]
@@ -180,7 +180,7 @@ class TailIntegral:
         return np.where(x >= self._last, beyond_last_panel, np.maximum(inside, 0.0))[()]
 
     def before(self, x: Array) -> Array:
-        """Return the integral of f from 0 to x, for every x."""
+        """Return the integral of f from 0 to x."""
         x = np.asarray(x, dtype=float)
         panel, from_left_edge = self._find_panel(x)
         return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + from_left_edge)[
@@ -188,7 +188,7 @@ class TailIntegral:
         ]
 
     def first_moment(self) -> float:
-        """Return the integral of x f(x) over the half line, which may be infinite."""
+        """Return the integral of x f(x) over the half line."""
         if self._height and self._power <= 2 + 1e-9:
             return math.inf
         low, width = self._edges[:-1], np.diff(self._edges)

@@ -131,7 +131,7 @@ class Scipy(Numerical):
 
 
 def is_frozen(value: object) -> bool:
-    """Whether a value is a distribution of scipy.stats with its parameters, such as scipy.stats.invgauss(0.5)."""
+    """Whether a value is a distribution of scipy.stats with its parameters."""
     return hasattr(getattr(value, "dist", None), "_parse_args")
 
 
@@ -155,13 +155,13 @@ def _distribution(name: object) -> Any:
 
 
 def _shape_names(distribution: Any) -> list[str]:
-    """Return the names of the shape parameters of a distribution of scipy.stats, in their order."""
+    """Return the names of the shape parameters of a distribution."""
     return distribution.shapes.replace(" ", "").split(",") if distribution.shapes else []
 
 
 @lru_cache(maxsize=256)
 def _frozen_distribution(law: Scipy) -> Any:
-    """Return the distribution of scipy.stats with the parameters of the law; cached."""
+    """Return the distribution of SciPy with the parameters of the law."""
     return _distribution(law.name)(**dict(law.shapes), loc=law.loc, scale=law.scale)
 
 

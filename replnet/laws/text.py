@@ -236,7 +236,7 @@ def _bind_arguments(
 
 @cache
 def _parameters(maker: Maker) -> list[inspect.Parameter]:
-    """Return the parameters of a family's class or function, in their order; cached."""
+    """Return the parameters of a family's class or function."""
     return list(inspect.signature(maker).parameters.values())
 
 
@@ -316,7 +316,7 @@ def _law_from_call(call: Term, folder: Path | None) -> Law:
 
 
 def _value_of_word(word: str) -> Any:
-    """Return a word as a number, True, False or None if it is one (null and none are None), else the word itself."""
+    """Return a word as number, boolean or None if it is one, else the word."""
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]
     for kind in (int, float):

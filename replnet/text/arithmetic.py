@@ -43,7 +43,7 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The signs and functions that expressions of one kind may hold, each with the Python function that computes it.
+    """The signs and functions that expressions of one kind may hold.
 
     `counts` has the fewest and the most arguments of every function that does not take exactly one.
     """
@@ -53,7 +53,7 @@ class Arithmetic:
     counts: Mapping[str, tuple[int, int]]
 
     def check(self, tree: Term) -> None:
-        """Raise FieldError if a tree has other signs or functions, or a function with a wrong number of arguments."""
+        """Raise FieldError if a tree has other signs or functions, or a wrong number of arguments."""
         for node in tree.walk():
             signs = node.value if node.kind == "comparison" else [node.value]
             if node.kind == "call":
@@ -63,7 +63,7 @@ class Arithmetic:
                 raise FieldError("", f"{node.source} has a sign that is not known here", right)
 
     def _check_call(self, node: Term) -> None:
-        """Raise FieldError if the function of a call is unknown, or its arguments too few, too many or named."""
+        """Raise FieldError if the function of a call is unknown, or its arguments do not fit."""
         if node.value not in self.functions:
             raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
         fewest, most = self.counts.get(node.value, (1, 1))
@@ -99,10 +99,7 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form.
-
-    `parts` are the texts between expressions and the trees of these, in order.
-    """
+    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form."""
 
     parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]
@@ -140,7 +137,7 @@ def expression(text: str) -> Expression:
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Expression:
-    """Return `text`, in which ${ } hold expressions, with these read; raise FieldError if one is wrong."""
+    """Return `text` with the expressions in its ${ } read; raise FieldError if one is wrong."""
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError(
@@ -250,7 +247,7 @@ def _are_whole(values: list[Any]) -> bool:
 
 
 def _check_size(value: Any, node: Term) -> int | float:
-    """Return the value of a node; raise FieldError if it is above 1e300, or no real number."""
+    """Return the value of a node; raise FieldError if it is too large, or no real number."""
     if isinstance(value, complex) or value != value:
         raise _not_real_error(node)
     if abs(value) > LARGEST_VALUE:
@@ -269,7 +266,7 @@ def _not_real_error(node: Term) -> FieldError:
 
 
 def _text(value: Scalar) -> str:
-    """Return a value as it is written inside a text: true or false, a number, or the text itself."""
+    """Return a value as it is written inside a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value) if isinstance(value, float) else str(value)

@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value of a document, with the place of the value (`mark`) and that of its key, None if it has none."""
+    """A value of a document, with the place of the value and that of its key."""
 
     value: Scalar | list[YamlNode] | dict[str, YamlNode]
     mark: Mark
@@ -40,7 +40,7 @@ class YamlNode:
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
-        """Return the value without positions: a scalar, or a list or a dictionary of such values."""
+        """Return the value without positions."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -48,7 +48,7 @@ class YamlNode:
         return self.value
 
     def child(self, part: str | int) -> YamlNode | None:
-        """Return the node below a key of a mapping, or an index of a list, from 0; None if there is none."""
+        """Return the node below a key or an index; None if there is none."""
         if isinstance(self.value, dict):
             return self.value.get(str(part))
         if isinstance(self.value, list) and isinstance(part, int) and part < len(self.value):
@@ -59,10 +59,7 @@ class YamlNode:
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping with the position of everything in it; `name` is the path of its file, or empty.
-
-    `root` is the mapping, and `lines` are those of the file's text.
-    """
+    """A mapping with the position of everything in it; `name` is the path of its file, or empty."""
 
     name: str
     root: YamlNode
@@ -73,14 +70,14 @@ class Document:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The whole mapping, without positions."""
+        """The mapping without positions."""
         plain = self.root.plain()
         assert isinstance(plain, dict)
         return plain
 
     @property
     def directory(self) -> Path:
-        """The folder from which relative paths in the document count."""
+        """The folder in which relative paths of the document start."""
         return Path(self.name).parent
 
     def at(self, *path: str | int) -> Document:
@@ -112,7 +109,7 @@ class Document:
         return Problem(file, mark.line, column, name, wrong, right, source)
 
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
-        """Return the deepest node on a path of keys and indices, and the rest of the path that leads nowhere."""
+        """Return the deepest node on a path, and the rest of the path that leads nowhere."""
         node = self.root
         for depth, part in enumerate(path):
             child = node.child(part)
@@ -147,7 +144,7 @@ def node_of(data: Any, mark: Mark) -> YamlNode:
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:
-    """Return the error of the file `name` as a whole: what is wrong with it, and what would be right."""
+    """Return the error of a file as a whole."""
     return input_error(name, "file", wrong, right)
 
 
@@ -194,18 +191,12 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """Return an iterator over the lines of a text as YAML counts them, without their ends.
-
-    str.splitlines would also break at form feeds.
-    """
+    """Return the lines of a text as YAML counts them: str.splitlines would also break at form feeds."""
     return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
 def folders(kind: str) -> list[Path]:
-    """Return the folders that may hold files of a kind, such as topologies: in the package, or beside it.
-
-    Those beside it exist in a checkout only.
-    """
+    """Return the folders with files of a kind (topologies, experiments): in the package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     return [package / "data" / kind, package.parent / kind]
 
@@ -223,6 +214,6 @@ def shipped(name: str, kind: str = "topologies") -> Path | None:
 
 
 def shipped_names(kind: str = "topologies") -> list[str]:
-    """Return the names, without .yaml, of all files of a kind that come with replnet, sorted."""
+    """Return the names of all files of a kind that come with replnet."""
     files = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
     return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in files})

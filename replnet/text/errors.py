@@ -35,7 +35,7 @@ class FieldError(ValueError):
 
 @final
 class FieldsError(ValueError):
-    """The error of several faults below one field, each as its path from there, what is wrong, and what is right."""
+    """The error of several faults below one field: for each its path, what is wrong and what would be right."""
 
     def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str, str]]) -> None:
         self.faults = tuple(faults)
@@ -90,12 +90,12 @@ def input_error(file: str | None, field: str, wrong: str, right: str) -> InputEr
 
 
 def printable(text: str, longest: int) -> str:
-    """Return `text` on one line, cut to `longest` characters, with unprintable ones written out as in Python."""
+    """Return `text` on one line, without control characters, cut to `longest` characters."""
     return escape_unprintable(text if len(text) <= longest else text[: longest - 3] + "...")
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
-    """Return `text` with its unprintable characters, but for those in `keep`, written out as in Python's repr."""
+    """Return `text` with unprintable characters, but for those in `keep`, written out as in Python."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
@@ -128,7 +128,7 @@ def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> 
 
 
 def finite(field: str, value: object) -> float:
-    """Return `value` as a finite float; raise FieldError for `field` if it is no number, or none that is finite."""
+    """Return `value` as a finite float; raise FieldError for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise FieldError(field, f"{value!r} is not a number", "a number such as 2 or 1e-3")
     try:

@@ -81,10 +81,10 @@ ARITHMETIC = Form(
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A node of the tree of a text, which stands in that from character `begin` to `end`.
+    """A part of a text, from `begin` to `end`.
 
-    `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the signs
-    of a comparison, which has one part more than these. The parts of `a if b else c` are in this order.
+    `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the
+    signs of a comparison, which has one part more than these. The parts of `a if b else c` are in this order.
     """
 
     kind: Kind
@@ -96,16 +96,16 @@ class Term:
 
     @property
     def source(self) -> str:
-        """The part of the text that this node stands for."""
+        """The text of this part."""
         return self.text[self.begin : self.end]
 
     @property
     def named_arguments(self) -> set[str]:
-        """The names of the arguments of a call that are given as name=value."""
+        """The names of the arguments that have one."""
         return {part.value for part in self.parts if part.kind == "named"}
 
     def walk(self) -> Iterator[Term]:
-        """Yield this node and all below it, each before its parts, in the order of the text."""
+        """Yield this part and all below it, in the order of the text."""
         unvisited = [self]
         while unvisited:
             node = unvisited.pop()
@@ -140,7 +140,7 @@ def argument(text: str, field: str, right: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """Return a name in the form in which Python compares names: the micro sign is the Greek mu."""
+    """Return a name as Python compares it: the micro sign is the Greek mu."""
     if name.isascii():
         return name
     import unicodedata  # costs start-up, and hardly a text needs it
@@ -188,7 +188,7 @@ class _Parser:
         return token
 
     def _wrong(self, right: str) -> FieldError:
-        """Return the FieldError that something else, `right`, was expected in place of the current token."""
+        """Return the error at the current token, where `right` was expected."""
         rest = self._text[self._begin :].strip()[:20]
         wrong = f"{rest!r} at character {self._begin + 1}" if rest else "ends too early"
         return FieldError("", wrong, f"expected {right}")
@@ -203,10 +203,7 @@ class _Parser:
         self._take()
 
     def _node(self, kind: Kind, value: Any, parts: Sequence[Term], begin: int) -> Term:
-        """Return a node of the tree, of this kind, value and parts, that began at `begin`.
-
-        It ends with the last token taken.
-        """
+        """Return a part of the tree that began at `begin` and ends with the last token taken."""
         return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
     def _value(self, depth: int, least: int = IF) -> Term:
@@ -300,20 +297,20 @@ class _Parser:
 
 
 def _number(token: str) -> int | float:
-    """Return the number that a token writes, whole if it has no point or exponent."""
+    """Return the number of a token."""
     if token[:2].lower() in ("0x", "0o", "0b"):
         return int(token, 0)
     return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
 def number_text(value: float) -> str:
-    """Return a number as people write it, 2 rather than 2.0; it reads back as the same float."""
+    """Return `value` as people write it; reads back as the same float."""
     text = repr(float(value))
     return text.removesuffix(".0")
 
 
 def list_text(values: Iterable[float]) -> str:
-    """Return numbers as people write a list of them, such as [1, 2.5]."""
+    """Return a list of numbers as people write it."""
     return "[" + ", ".join(map(number_text, values)) + "]"
 
 

@@ -43,7 +43,7 @@ def is_number(value: Any) -> bool:
 
 
 def equal_fields(one: Any, other: object) -> bool:
-    """Whether a dataclass equals another object in class and in the fields that count, where a NaN equals itself."""
+    """Whether a dataclass equals another object in class and fields, where a NaN equals itself (in Python 3.13 not)."""
     names = [field.name for field in fields(one) if field.compare]
     return type(one) is type(other) and [getattr(one, name) for name in names] == [
         getattr(other, name) for name in names
@@ -54,7 +54,7 @@ def equal_fields(one: Any, other: object) -> bool:
 
 
 def value_text(value: float | None) -> str:
-    """Return the text of a measured or predicted value for a terminal; empty for None."""
+    """Return the text of a measured or predicted value; empty for None."""
     if value is None:
         return ""
     if NEGLIGIBLE < abs(value) < SMALL:
@@ -63,7 +63,7 @@ def value_text(value: float | None) -> str:
 
 
 def brief(value: float | None) -> str:
-    """Return a text of a value in five figures, for pictures that change; empty for None."""
+    """Return a short text of a value, for pictures that change; empty for None."""
     return "" if value is None else f"{value:.5g}"
 
 
@@ -80,7 +80,7 @@ def axis_text(value: Any) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return the text of a time to wait, given in seconds, in a unit that suits it, such as 12 min."""
+    """Return the text of a time to wait, in a unit that suits it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -129,7 +129,7 @@ def _unprintable() -> re.Pattern[str]:
 
 
 def minus(number: str) -> str:
-    """Return a number's text with a minus sign as wide as a plus sign, and without one before zero."""
+    """Return a number's text with a minus as wide as a plus, and without minus before zero."""
     return number.replace("-", "−") if not number.startswith("-0") or float(number) else number[1:]
 
 

@@ -22,10 +22,7 @@ SPEED = frozenset({"rate", "mean", "period", "scale"})
 
 
 def override(document: Document, assignments: Iterable[str]) -> Document:
-    """Return the document with every assignment, such as peers=3 or polls.rate=4, applied in turn.
-
-    Raises InputError with all that do not fit. The document given stays as it is.
-    """
+    """Return the document with every `key=value` applied in turn; raise InputError with all that do not fit."""
     problems: list[Problem] = []
     for assignment in assignments:
         origin = f"-s {assignment}"
@@ -103,7 +100,7 @@ def _put(
 
 
 def call_of(text: str) -> Call | None:
-    """Return the tree of a text that is a call, such as exponential(rate=2), or a bare name; else None."""
+    """Return the call that the text of a law is, or its bare name; None for any other text."""
     try:
         tree = parse(text, LAW)
     except FieldError:
@@ -122,25 +119,25 @@ def with_parameter(call: Call, name: str, text: str) -> str:
 
 
 def with_absolute_files(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
-    """Return `root` with the names of files in it, which are relative to `folder`, made absolute.
+    """Return `root`, which is at `at` in its document, with file names relative to `folder` made absolute.
 
-    So it means the same wherever it is stored. `at` is the path of `root` in its document.
+    So the document means the same wherever it is stored.
     """
     return _with_files(root, lambda name: str((folder / name).resolve()), at)
 
 
 def files_of(document: Document) -> frozenset[str]:
-    """Return the absolute paths of the files that the document of a network names: records of events, and graphs."""
+    """Return the absolute paths of the files that a network names: records of events, and the file of a graph."""
     return _names(with_absolute_files(document.root, document.directory, ("network",)), ("network",))
 
 
 def records_of(text: str) -> frozenset[str]:
-    """Return the names of the files of events that the text of a law names."""
+    """Return the files that the text of a law names."""
     return _names(node_of(text, Mark(None, None)), ())
 
 
 def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
-    """Return the names of files below `root`, as they are written; `at` is the path of `root` in its document."""
+    """Return the names of files below `root`, which is at `at` in its document."""
     names = set[str]()
 
     def collect(name: str) -> str:
@@ -152,10 +149,7 @@ def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
 
 
 def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | int, ...]) -> YamlNode:
-    """Return `root` with `change(name)` in place of every name of a file below it.
-
-    `at` is the path of `root` in its document.
-    """
+    """Return `root`, which is at `at` in its document, with `change(name)` in place of every name of a file."""
 
     def change_node(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
         if not isinstance(node.value, str):
@@ -168,7 +162,7 @@ def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | in
 
 
 def _is_record(path: tuple[str | int, ...]) -> bool:
-    """Whether a path of keys and indices leads to the file of a law given as {trace: {file: F}} or {trace: [F]}."""
+    """Whether a path leads to the file of a law that is a mapping: {trace: {file: F}} or {trace: [F]}."""
     return len(path) > 1 and str(path[-2]).lower() == "trace" and path[-1] in ("file", 0)
 
 

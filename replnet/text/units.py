@@ -35,7 +35,7 @@ _QUANTITY = re.compile(
 def without_units(text: str, unit: str | None) -> str:
     """Return the text of a law with times and rates that have a unit of their own replaced by plain numbers in `unit`.
 
-    Raises FieldError for a unit where none can be, or if `unit` is None, as the network has none.
+    Raises FieldError for a unit where none can be, or for any if `unit` is None, as the network has none.
 
     >>> without_units("windowed(rate=3/h, window=30min, period=1d)", "h")
     'windowed(rate=3, window=0.5, period=24)'
@@ -54,8 +54,8 @@ def without_units(text: str, unit: str | None) -> str:
 def in_unit(value: Any, unit: str | None, name: str) -> Any:
     """Return the number in `unit` of a text such as `5min` or `3/h`, or any other value as it is.
 
-    `name` is the argument that the value is for, which tells whether a time or a rate is right. Raises FieldError if it
-    is the wrong one, or if `unit` is None, as the network has no unit.
+    `name` is the argument that the value is for, which tells whether a time or a rate is right. Raises FieldError if
+    the text is the wrong one, or has a unit while `unit` is None, as the network has none.
     """
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or match["name"]:
@@ -80,7 +80,7 @@ def time_in(value: Any, unit: str | None, field: str) -> Any:
 
 
 def convert_times(times: Times, old_unit: str, unit: str) -> Times:
-    """Return times, a number or an array in the unit `old_unit`, in `unit`; units are names such as min and h.
+    """Return times, a number or an array in the unit `old_unit`, in `unit`.
 
     >>> convert_times(90.0, "min", "h")
     1.5
@@ -109,10 +109,7 @@ def _check_dimension(name: str, match: re.Match[str]) -> None:
 
 
 def _convert_match(match: re.Match[str], unit: str | None) -> float:
-    """Return the number, in `unit`, of the quantity in `match`.
-
-    Raises FieldError if the unit is None, as the network has none.
-    """
+    """Return the number of a match in `unit`; raise FieldError if that is None, as the network has no unit."""
     if unit is None:
         wrong = f"{match[0]} has a unit, but the network has none for its times"
         raise FieldError("", wrong, f"unit: {match['unit']} beside it, for all numbers without one and all results")

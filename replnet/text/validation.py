@@ -35,10 +35,7 @@ SHAPES = {
 
 
 def validate(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
-    """Return `data` as an instance of the pydantic `model`.
-
-    Raises InputError with every problem, with its place in `document` if there is one.
-    """
+    """Return `data` as a `model`; raise InputError with every problem, with its place in `document` if there is one."""
     try:
         return model.model_validate(data, context=_context(model, data, document))
     except ValidationError as error:
@@ -164,7 +161,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
-    """Return the only model, or the one whose kind the mapping `data` names; None if there is none."""
+    """Return the only model, or the one whose kind the data names; None if there is none."""
     if len(models) == 1:
         return models[0]
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -172,7 +169,7 @@ def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the pydantic models that a field with this type annotation may hold, also in lists or unions."""
+    """Yield the models that a field may hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is not Literal:
@@ -182,5 +179,5 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 @lru_cache(maxsize=64)
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
-    """Return the fields of a model by the names that users write; empty without a model."""
+    """Return the fields of a model by the names that users write."""
     return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}

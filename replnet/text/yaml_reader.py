@@ -71,7 +71,7 @@ def compose(text: str, name: str) -> YamlNode:
 
 @final
 class _Composer:
-    """A reader of one YAML document, event by event of the parser, which collects problems that need not stop it."""
+    """A reader of one document, event by event."""
 
     def __init__(self, text: str, name: str) -> None:
         from ruamel.yaml import YAML
@@ -108,7 +108,7 @@ class _Composer:
         return node
 
     def _next(self) -> Any:
-        """Return the next event of the parser; raise InputError if the text is no YAML."""
+        """Return the next event; raise InputError if the text is no YAML."""
         try:
             return next(self._events)
         except self._marked_error as error:
@@ -128,7 +128,7 @@ class _Composer:
         return Problem(self.name, mark.line, mark.column, field, wrong, right, source)
 
     def _error(self, mark: Mark, wrong: str, right: str) -> InputError:
-        """Return the error of a problem after which reading cannot go on, together with all problems before."""
+        """Return the error of a problem after which reading cannot go on, with all problems before."""
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
     def _node(self, event: Any, path: Route) -> YamlNode:

@@ -103,7 +103,7 @@ class ClusterLimit(Cluster):
 
     @cached_property
     def _single(self) -> GrowingCurve:
-        """The tail of the age of one replica's copy."""
+        """The tail of one replica's age."""
         return GrowingCurve(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
 
 
@@ -208,10 +208,10 @@ class LimitSolution:
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
-    """Return up to 24 ages below the horizon where the tail may bend, ascending, with 0 among them.
+    """Return ages where the tail may bend, ascending, with 0 among them; about 24 at most.
 
-    They are bends of the downloads, and sums of poll intervals that have mass, alone or after such a bend. Later ones
-    are faint, and found by halving panels where they are not.
+    They are bends of the downloads, and sums of poll intervals that have mass, alone or after such a bend, below the
+    horizon. Later ones are faint, and found by halving panels where they are not.
     """
     steps = np.array(thin_out(polls.breaks))
     points = np.array([0.0, *thin_out(downloads.breaks)])

@@ -157,7 +157,7 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _errors(self) -> tuple[Array, Array, Array]:
-        """Some ages x, the tail P(X > x) at these, and its statistical error: three arrays of the same length."""
+        """Some ages x, the tail P(X > x) at these, and the error of that."""
         x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 10 * self.downloads.mean, 48)
         asked_part, rest = np.asarray(self.bound(x)), self._rest_by_lattice(x)
         return x, asked_part * rest.mean(axis=0), SURE * asked_part * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)

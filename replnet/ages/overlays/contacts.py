@@ -145,9 +145,9 @@ def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
 
 
 def split_draws(left: Sequence[int], count: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield how many of each sort `count` distinct draws may bring, in pairs with the number of ways to draw that.
+    """Yield how many of each sort `count` distinct draws may bring, with the number of ways to that.
 
-    `left` has the number of things of each sort; without enough of them in all, nothing is yielded.
+    `left` has the number of things of each sort.
     """
     if len(left) == 1:
         if count <= left[0]:

@@ -66,7 +66,7 @@ class SetAge(InformationAge):
 
     @property
     def reach(self) -> float:
-        """An age at which the tail has vanished."""
+        """A time at which the tail has vanished."""
         return float(self.chance_missed.size + 9 * self.chance_missed.size**0.5 + 30) / self.rate
 
     @property
@@ -148,7 +148,7 @@ class _SetChain:
         self._under = {kind: self._only_by(kind) for kind, size in enumerate(kinds.sizes) if size == 1}
 
     def _only_by(self, kind: int) -> list[int]:
-        """Return the kinds that get copies from the source only by way of this kind, which has one node; ascending."""
+        """Return the kinds that get copies only by way of this kind, which has a single node."""
         return sorted(self._reached - self._kinds.reachable(without=kind) - {kind})
 
     def place(self, members: Sequence[int]) -> int:
@@ -164,10 +164,7 @@ class _SetChain:
         return self._places.setdefault(tuple(counts), len(self._places))
 
     def add_following_sets(self) -> None:
-        """Number all sets to which those that have a number may grow, and store the rates at which they do.
-
-        Raises TooManySetsError if there are too many.
-        """
+        """Number all sets to which those that have a number grow, with the rates; raises TooManySetsError."""
         # The sets do not depend on rates: if only rates change, it is known at once that there are too many.
         asking = tuple(tuple((pull.kinds, pull.ask, pull.others) for pull in pulls) for pulls in self._kinds.pulls)
         links = tuple(self._kinds.sizes), asking, frozenset(self._reached), tuple(self._places)

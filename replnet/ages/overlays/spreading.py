@@ -111,8 +111,8 @@ class PairAge(InformationAge):
 def pair_ages(kinds: NodeKinds) -> dict[int, PairAge]:
     """Return, by the number of a kind, the age of a copy at its nodes, for every kind that copies can reach.
 
-    It is exact on forests, and elsewhere follows from what pairs of neighbours tell each other, with a bound. Raises
-    TooLongError if the nodes pull from too many.
+    It is exact on forests, and elsewhere follows from what pairs of neighbours tell each other. Raises TooLongError if
+    the nodes pull from too many.
     """
     size, reached = len(kinds.sizes), sorted(kinds.reachable())
     if not reached:
@@ -376,10 +376,7 @@ _NEAR = _lower(_INTEGRAL)
 
 
 def _multiply(matrix: Array, values: Array) -> Array:
-    """Return the matrix product, computed on a single core.
-
-    Cores that wait for one another cost more than they gain in narrow products.
-    """
+    """Return the product, on one core: cores that wait for one another cost more than they gain in narrow products."""
     return np.asarray(np.einsum("ij,je->ie", matrix, values))
 
 
@@ -440,7 +437,7 @@ class _Solution:
         return [Curve(np.array(edges), powers[:, :, at], float(not reachable[at])) for at in range(wanted.size)]
 
     def _reachable(self) -> Flags:
-        """Return a mask of the nodes that copies from the source can reach."""
+        """Return a mask of the nodes that copies can reach."""
         message, result = self._message, np.zeros(self._size, np.bool_)
         result[self._node] = True
         while (new := message.asker[result[message.asked] & ~result[message.asker]]).size:
