@@ -30,21 +30,34 @@ KEPT = Basis("exact", "Markov chain", "exponential downloads, updates, up and do
 
 
 def share_up(up: Law, down: Law) -> float:
-    """Return the share of time in which a replica is up, whatever the laws of its up and down times."""
+    """Return the share of time in which a replica is up.
+
+    `up` and `down` are the laws of its up and down times, of any kind.
+    """
     return up.mean / (up.mean + down.mean)
 
 
 def availability_if_lost(downloads: Exponential, up: Exponential, down: Law) -> Prediction:
-    """Predict the share of time with a copy, if a crash loses it."""
+    """Predict the share of time in which a replica is up and has a copy, if it loses its copy when it goes down.
+
+    `downloads`, `up` and `down` are the laws of its download intervals, while it is up, and of its up and down times.
+    """
     return Prediction.of(share_up(up, down) * downloads.rate / (downloads.rate + up.rate), LOST)
 
 
 def age_if_lost(downloads: Exponential, up: Exponential) -> InformationAge:
-    """Return the age (1) of a copy while there is one, if a crash loses it."""
+    """Return the age of a replica's copy while it has one, if it loses its copy when it goes down.
+
+    The age is exponential, at the rate of `downloads` (while it is up) plus that of `up`, the law of its up times.
+    """
     return direct(Exponential(rate=downloads.rate + up.rate))
 
 
 def freshness_if_kept(updates: Exponential, downloads: Exponential, up: Exponential, down: Exponential) -> Prediction:
-    """Predict the freshness p of (2) of a copy that is kept through a crash, while the replica is up."""
+    """Predict the freshness, seen while the replica is up, of a copy that it keeps while it is down.
+
+    The laws are those of the intervals of the source's updates and of the downloads (while it is up), and of the up and
+    down times.
+    """
     m, d, a, b = updates.rate, downloads.rate, up.rate, down.rate
     return Prediction.of(d / (d + m + a * m / (b + m)), KEPT)

@@ -40,9 +40,9 @@ GAUSS_NODES, GAUSS_WEIGHTS = (_nodes + 1) / 2, _weights / 2  # on (0, 1)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A piecewise polynomial on the panels between `edges`.
+    """A piecewise polynomial on the panels between `edges`, which has the value `beyond` past the last edge.
 
-    Row r of `powers` holds the coefficients of t**r, where t runs from -1 to 1 across each panel.
+    Row r of `powers` holds the coefficients of t**r, a column per panel, where t runs from -1 to 1 across each panel.
     """
 
     edges: Array
@@ -55,7 +55,10 @@ class Curve:
         return self.along(x[..., None], x)[..., 0]
 
     def along(self, points: Array, inside: Array) -> Array:
-        """Return the values at `points`, all of whose rows lie in the same panel as their `inside`."""
+        """Return the values at `points`, whose last axis runs over points within one panel.
+
+        `inside` has the other axes, and for each row a point that tells which panel this is.
+        """
         panel = np.searchsorted(self.edges, inside, side="right") - 1
         outside = panel >= len(self.edges) - 1
         panel = np.clip(panel, 0, len(self.edges) - 2)
@@ -69,7 +72,7 @@ class Curve:
         return value
 
     def derivative(self) -> Curve:
-        """Return the derivative as a curve."""
+        """Return the derivative as a curve, 0 past the last edge."""
         degree = np.arange(1, len(self.powers))[:, None]
         return Curve(self.edges, self.powers[1:] * degree * 2 / np.diff(self.edges), 0.0)
 
@@ -99,14 +102,17 @@ class Curve:
 class GrowingCurve:
     """A function of time that is computed as a curve as far as it is needed, and kept.
 
-    `to` computes the curve up to a horizon.
+    `to` computes the curve from 0 to a horizon, and `known` has the curves so far by horizon.
     """
 
     to: Callable[[float], Curve]
     known: dict[float, Curve] = field(default_factory=dict)
 
     def cover(self, horizon: float) -> Curve:
-        """Return a curve on at least [0, horizon], rounded up so that all callers share it."""
+        """Return the curve on [0, a power of two of at least `horizon`], which all callers share.
+
+        It is computed unless one that reaches at most eight times as far is known.
+        """
         for reached, curve in self.known.items():
             if horizon <= reached <= 8 * horizon:
                 return curve
@@ -115,23 +121,29 @@ class GrowingCurve:
 
 
 def panel_points(low: Array, high: Array) -> Array:
-    """Return the interpolation points of each panel, one row per panel."""
+    """Return the interpolation points of the panels from `low` to `high`, ascending, on a new last axis."""
     low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
     return (low + high) / 2 + (high - low) / 2 * _CHEBYSHEV
 
 
 def to_powers(values: Array) -> Array:
-    """Return the coefficients of t**r (first axis) from values at `panel_points` (first axis)."""
+    """Return the coefficients of t**r, t from -1 to 1 across a panel, from values at its `panel_points`.
+
+    The first axis of the values runs over these points, and of the result over r; the others are kept.
+    """
     return _TO_POWERS @ values
 
 
 def resolution_error(values: Array) -> Array:
-    """Return the size of the last Chebyshev coefficients, from values at `panel_points` (first axis)."""
+    """Return the largest of the last three Chebyshev coefficients in size: how badly a polynomial resolves a function.
+
+    The first axis of the values runs over the `panel_points` of a panel; the others, such as the panels, are kept.
+    """
     return np.abs(_TO_CHEBYSHEV[-3:] @ values).max(axis=0)
 
 
 def clean_edges(points: Array, horizon: float) -> Array:
-    """Return 0, the points that lie inside, and `horizon`, without near duplicates."""
+    """Return 0, those of the points that lie between, and `horizon`, in ascending order without near duplicates."""
     points = np.asarray(points, dtype=float)
     inside = np.sort(points[(points > 0) & (points < horizon * (1 - 1e-13))])
     if len(inside):
@@ -148,10 +160,10 @@ def fit(
     beyond: float | None = None,
     most: int = MAX_PANELS,
 ) -> Curve:
-    """Return `f` as a curve between the first and the last of `edges`.
+    """Return the function `f` of an array as a piecewise polynomial between the first and the last of `edges`.
 
-    Panels are halved until their last coefficients are below `tolerance`, or until there are `most`. `beyond` is the
-    value past the last edge, if not the one there.
+    Panels between these are halved until their last coefficients are below `tolerance`, or until there are `most`.
+    `beyond` is the value past the last edge; None takes the value at that edge.
     """
     low, high = edges[:-1], edges[1:]
     done: list[tuple[Array, Array, Array]] = []
@@ -176,7 +188,10 @@ def fit(
 
 
 def panel_integrals(f: Callable[[Array], Array], edges: Array) -> Array:
-    """Return the integral of f over each of the panels that `edges` bound."""
+    """Return the integral of f over each of the panels that `edges` bound, one fewer than these.
+
+    f is called with all points in a flat array.
+    """
     width = np.diff(edges)
     x = edges[:-1, None] + width[:, None] * GAUSS_NODES
     # Some functions take their points in one row only.
@@ -187,7 +202,11 @@ Along = Callable[[Array, Array], Array]  # points, in rows, and for each row a p
 
 
 def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf) -> tuple[Array, Array, Array]:
-    """Return the panels of the integrals (1) for every x, cut off at `upto`: the index of x, start, and width."""
+    """Return the panels into which the integral of f(y) g(x - y) over y from 0 to x splits, for every x of an array.
+
+    Each lies between neighbouring edges of both functions and below `upto`. The three arrays have, for every panel of
+    any x, the index of that x, the panel's start, and its width.
+    """
     top = np.minimum(x, upto)[:, None]
     cuts = np.concatenate([np.broadcast_to(f_edges, (len(x), len(f_edges))), x[:, None] - g_edges], axis=1)
     cuts = np.sort(np.concatenate([np.clip(cuts, 0, top), np.zeros_like(top), top], axis=1), axis=1)
@@ -198,9 +217,10 @@ def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf)
 
 
 def convolve(f: Along, f_edges: Array, g: Along, g_edges: Array, x: Array, upto: float = np.inf) -> Array:
-    """Return the convolution (1) of f and g at every point of `x`, over y below `upto` only.
+    """Return the integral of f(y) g(x - y) over y from 0 to x, or to `upto` if that is less, at every x of an array.
 
-    Both must be smooth between their edges.
+    Both are functions of an array of points, in rows, and of a point in the panel of each row; they must be smooth
+    between their edges.
     """
     row, start, width = split_points(f_edges, g_edges, x, upto)
     total = np.zeros(len(x))

@@ -34,9 +34,11 @@ SPELL = Basis("exact", "P2P eq. 16, 19", INDEPENDENT)
 
 
 def residual(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return r(y) of (1), the chance that a copy is fresh and stays so for more than y, by (5).
+    """Return the chance that, at a random time, a copy of this age is fresh and stays so for more than y.
 
-    Exact for cascades, else as good as the law of the age is.
+    `updates` is the law of the source's update intervals. The chance is E[G_U(X + y)], with X the age of the copy and
+    G_U the tail of the time since the last update; 0 if nothing reaches the copy. It is exact for cascades, else as
+    good as the law of the age is.
     """
     if isinstance(copy, Never):
         return 0.0
@@ -48,7 +50,11 @@ def residual(copy: InformationAge, updates: Law, y: float) -> float:
 
 
 def update_density(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return E[g_U(X + y)] of (3), the rate at which copies become stale that were fresh for longer than y."""
+    """Return how often, per unit of time, a copy of this age becomes stale after it was fresh for longer than y.
+
+    `updates` is the law of the source's update intervals. The rate is E[g_U(X + y)], with X the age of the copy and g_U
+    the density of the time since the last update; 0 if nothing reaches the copy.
+    """
     if isinstance(copy, Never):
         return 0.0
     horizon = horizon_of(copy, updates)
@@ -58,7 +64,11 @@ def update_density(copy: InformationAge, updates: Law, y: float) -> float:
 
 
 def stale_spell_rate(copy: InformationAge, updates: Law, y: float) -> Prediction:
-    """Predict the rate of stale spells longer than y, by (6), of copies that are pulled from the source."""
+    """Predict how many stale spells longer than y a copy that is pulled from the source has per unit of time.
+
+    `updates` is the law of the source's update intervals. Raises NoFormulaError for any other copy, such as a copy of a
+    copy.
+    """
     if not isinstance(copy, PullAge):
         raise NoFormulaError("how long copies stay stale that do not come directly from a source")
     horizon, downloads = horizon_of(copy, updates), copy.downloads
@@ -68,20 +78,32 @@ def stale_spell_rate(copy: InformationAge, updates: Law, y: float) -> Prediction
 
 
 def _shifted_panels(updates: Law, y: float, edges: Array, horizon: float) -> Array:
-    """Return edges of panels on which a function with these edges and the updates' tail at x + y are smooth."""
+    """Return edges of panels on [0, horizon], on each of which P(update interval > x + y) is smooth as a function of x.
+
+    `edges` are those of other functions, and are included, so that products with these are smooth too.
+    """
     return clean_edges(np.append(edges, resolving_edges(updates, horizon + y) - y), horizon)
 
 
 def remaining_freshness(copy: InformationAge, updates: Law, y: float) -> Prediction:
-    """Predict r(y), the share of time in which a copy is fresh and stays so for more than y."""
+    """Predict the share of time in which a copy of this age is fresh and stays so for more than y.
+
+    `updates` is the law of the source's update intervals.
+    """
     return _predict(copy, residual(copy, updates, y))
 
 
 def stale_rate(copy: InformationAge, updates: Law, y: float = 0.0) -> Prediction:
-    """Predict the rate at which copies become stale that were fresh for more than y."""
+    """Predict how often, per unit of time, a copy of this age becomes stale after it was fresh for more than y.
+
+    `updates` is the law of the source's update intervals; with y = 0 all stale spells are counted.
+    """
     return _predict(copy, update_density(copy, updates, y))
 
 
 def _predict(copy: InformationAge, value: float) -> Prediction:
-    """Return the prediction of a value about the spells of a copy."""
+    """Return `value`, a number about the fresh and stale spells of a copy, as a prediction.
+
+    It rests on the formula of the copy's age and on that of the spells.
+    """
     return Prediction.of(value, joint_basis([copy.basis, SPELL]))

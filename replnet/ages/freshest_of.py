@@ -27,10 +27,10 @@ from replnet.laws import Array
 
 
 class ChoiceAges(NamedTuple):
-    """The ages of the freshest copies in the choices among the `size` copies of a part of a network.
+    """The ages of the freshest copy in all choices of some of the `size` copies that a part of a network holds.
 
-    `ways[j - 1]` lists, for choices of j copies, pairs of a number of choices and the age of the freshest copy in each
-    of these.
+    They are relative to the node above the part. `ways[j - 1]` lists, for choices of j copies, pairs of a number of
+    choices and the age of the freshest copy in each of these.
     """
 
     size: int
@@ -40,14 +40,17 @@ class ChoiceAges(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class FreshestOf(InformationAge):
-    """The age of the freshest of `ask` copies, by (1), in `parts`: pairs of a part and the number of such parts."""
+    """The age of the freshest of `ask` copies, where all choices of so many copies are equally likely.
+
+    `parts` are pairs of a part of the network, independent of the others, and the number of parts like it.
+    """
 
     parts: tuple[tuple[ChoiceAges, int], ...]
     ask: int
 
     @property
     def size(self) -> int:
-        """The number of all copies."""
+        """The number of copies from which the choice is made, in all parts together."""
         return sum(part.size * count for part, count in self.parts)
 
     @cached_property
@@ -85,9 +88,9 @@ class FreshestOf(InformationAge):
         return self._mean(lambda age: age.bound(x), np.shape(x))
 
     def _mean(self, tail: Callable[[InformationAge], Array], shape: tuple[int, ...]) -> Array:
-        """Return the mean over all choices of the tail of the freshest copy's age, (1) over C(n, k).
+        """Return the mean, over all choices of `ask` copies, of the tail of the freshest copy's age.
 
-        `tail` returns the tail of an age, or a bound of it, as an array of this shape.
+        `tail` returns the tail of an age, or a bound of it, as an array of this shape, and so is what is returned.
         """
         tails = {age: tail(age) for age in self._ages}
         product = np.zeros((self.ask + 1, *shape))
@@ -158,9 +161,10 @@ def freshest_of(parts: Sequence[ChoiceAges], ask: int) -> InformationAge:
 
 
 def part_topped_by(node: InformationAge, is_asked: bool, parts: Sequence[ChoiceAges], ask: int) -> ChoiceAges:
-    """Return the part that a node and the parts below it make up, relative to what is above the node.
+    """Return the part that a node and the independent `parts` below it make up, for choices of up to `ask` copies.
 
-    `is_asked` says whether the node's own copy is among those that may be chosen; it is fresher than any below it.
+    `node` is the age of the node's copy relative to the node above it. `is_asked` says whether that copy is among those
+    that may be chosen; it is fresher than any below it.
     """
     count = sum(part.size for part in parts)
     ways = []
@@ -175,9 +179,10 @@ def part_topped_by(node: InformationAge, is_asked: bool, parts: Sequence[ChoiceA
 def forest_parts(
     above: Mapping[int, int], own_ages: Mapping[int, InformationAge | ChoiceAges], asked_nodes: Container[int], ask: int
 ) -> list[ChoiceAges]:
-    """Return the parts below the roots of a forest, for choices of up to `ask` copies among `asked_nodes`.
+    """Return the part that each tree of a forest makes up, for choices of up to `ask` copies of `asked_nodes`.
 
-    `above` has for every node the one above it, or -1; `own_ages` its age relative to that one, or a part in its place.
+    `above` maps every node to the one above it, or to -1 at a root. `own_ages` maps every node to the age of its copy
+    relative to the node above, or to a whole part that stands in its place.
     """
     parts: dict[int, list[ChoiceAges]] = {}
     part_by_kind: dict[object, ChoiceAges] = {}

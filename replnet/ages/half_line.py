@@ -53,7 +53,11 @@ ATTRIBUTE = "_half_line"  # where an age keeps its law on the half line
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class HalfLine:
-    """The law of X: `tail` and `density` on panels between `edges`, formulas for the far part from `far` on."""
+    """The law of an age on all of [0, infinity): `tail` and `density` as functions of arrays.
+
+    Both are smooth on panels between `edges`, and given by formulas from `far` on. `off` is how far these may be off,
+    as a share, and `error` how far the tail is off before. `scale` is a scale of the law.
+    """
 
     tail: Function
     density: Function
@@ -81,14 +85,14 @@ def half_line_law(copy: InformationAge) -> HalfLine:
 
 
 def _law_of_pull(copy: PullAge) -> HalfLine:
-    """Return the law of a copy pulled from the source, by formulas alone."""
+    """Return the law, on the half line, of the age of a copy pulled from the source, by formulas alone."""
     law = copy.downloads
     return HalfLine(copy.tail, lambda x: law.rate * law.tail(x), law_edges(law), law.mean)
 
 
 @lru_cache(maxsize=128)
 def law_edges(law: Law) -> Array:
-    """Return panels on which the law and its age are smooth, up to its longest interval or very far."""
+    """Return edges of panels on which a law's tail and age are smooth, up to its longest interval or very far."""
     octaves = law.mean * STEP ** np.arange(-4, OCTAVES // 2)
     octaves = octaves[law.rate * law.excess(octaves) > SMALLEST]
     reach = min(float(law.isf(0.0)), float(octaves[-1]) * STEP)
@@ -96,7 +100,10 @@ def law_edges(law: Law) -> Array:
 
 
 def _extrapolate(copy: InformationAge) -> HalfLine:
-    """Return the law of any other age: its curve, and past the end of that (1) or (2)."""
+    """Return the law, on the half line, of an age that is not a plain pull from the source.
+
+    It is the curve of its tail, and past the end of that a formula for its summands or rivals, or else a power of x.
+    """
     scale = min(copy.scales.marks)
     octaves = scale * 2.0 ** np.arange(1000)
     with np.errstate(all="ignore"):
@@ -125,9 +132,9 @@ def _extrapolate(copy: InformationAge) -> HalfLine:
 
 
 def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float) -> tuple[Function, float]:
-    """Return the tail past the curve as a function, and by what share it is uncertain there.
+    """Return the tail of an age past its curve as a function of x, and by what share it is uncertain there.
 
-    `height` is the curve's value at its end, `horizon`.
+    `height` is the curve's value at its end, `horizon`, which the function meets.
     """
     if height <= NOTHING:
         return np.zeros_like, 0.0
@@ -142,7 +149,10 @@ def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float
 
 
 def _formula(copy: InformationAge) -> Function | None:
-    """Return the tail far out up to a factor, by (1) or the like; None if only (2) applies."""
+    """Return the tail far out as a function of x, up to a constant factor, where it follows from that of other ages.
+
+    It does for sums, the freshest of several copies and delays; None for any other age.
+    """
     if isinstance(copy, Sum):
         leaves = [half_line_law(leaf) for leaf in copy.summands]
         means = [mean_age(leaf) for leaf in copy.summands]
@@ -168,7 +178,7 @@ def _steepness(f: Function, x: Array) -> Array:
 
 
 def mean_age(copy: InformationAge) -> float:
-    """Return E[X], which may be infinite."""
+    """Return the mean of an age, which may be infinite."""
     if isinstance(copy, PullAge):
         return copy.downloads.second_moment / (2 * copy.downloads.mean)
     law = half_line_law(copy)
@@ -176,7 +186,10 @@ def mean_age(copy: InformationAge) -> float:
 
 
 def exists(law: HalfLine, w: Function, k: int) -> bool:
-    """Whether the integral of x^(k-1) w(x) H(x) is finite, by (3)."""
+    """Whether the integral of x^(k-1) w(x) P(X > x) over the half line is finite, judged by how it falls far out.
+
+    `law` is that of the age X, and w the weight function.
+    """
     with np.errstate(all="ignore"):
         octaves = law.scale * 2.0 ** np.arange(0, 950)
         heights, weights = law.tail(octaves), w(octaves)
@@ -198,7 +211,11 @@ def exists(law: HalfLine, w: Function, k: int) -> bool:
 
 
 def integral_to_infinity(f: Function, edges: Array, law: HalfLine) -> Integral:
-    """Return the integral of f, a multiple of the law's tail or density: over the panels, and past them by (4)."""
+    """Return the integral of f from 0 to infinity, with a bound on its error.
+
+    f must be a multiple of the tail or density of `law`, and smooth on the panels between `edges`; past the last of
+    these it is taken as nearly a power of x.
+    """
     parts = panel_integrals(f, edges)
     value, uncertain = float(parts.sum()), float(parts[edges[:-1] >= law.far].sum()) * law.off
     points = float(edges[-1]) / STEP ** np.arange(3)

@@ -50,7 +50,10 @@ DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 
 
 class InformationAge(ABC):
-    """Abstract: a law of the age of a copy on [0, infinity), with its tail and the basis of its formula."""
+    """An abstract law of the information age X: the time since a copy's data left the source.
+
+    It knows the basis of its formula.
+    """
 
     @property
     @abstractmethod
@@ -64,7 +67,7 @@ class InformationAge(ABC):
 
     @property
     def summands(self) -> tuple[InformationAge, ...]:
-        """The independent ages that this age is the sum of."""
+        """The independent ages that this age is the sum of; the age alone if it is no sum."""
         return (self,)
 
     @property
@@ -79,11 +82,14 @@ class InformationAge(ABC):
 
     @property
     def of_copies(self) -> InformationAge:
-        """The law of the age given that there is a copy."""
+        """The law of the age given that there is a copy; the age itself if there always is one."""
         return self
 
     def tail(self, x: Array) -> Array:
-        """Return P(X > x). An age defines this method or `tail_curve`."""
+        """Return P(X > x) at every x of an array.
+
+        A subclass defines this method or `tail_curve`; each falls back on the other.
+        """
         return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def bound(self, x: Array) -> Array:
@@ -91,12 +97,18 @@ class InformationAge(ABC):
         return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
-        """Return the tail on [0, horizon] as a curve."""
+        """Return the tail P(X > x) as a piecewise polynomial on [0, horizon], or further.
+
+        It may end before, where the tail has vanished.
+        """
         edges = self.scales.edges(horizon)
         return fit(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
-        """Return the density on [0, horizon] as a curve."""
+        """Return the density of X as a piecewise polynomial on [0, horizon], or further.
+
+        It may end before, where the tail has vanished.
+        """
         return self.tail_curve(horizon).derivative().times(-1)
 
     def laplace(self, rate: float) -> float:
@@ -104,19 +116,27 @@ class InformationAge(ABC):
         return quadrature(self, Exponential(rate=rate))
 
     def freshness(self, updates: Law) -> Prediction:
-        """Predict the freshness (3), by the shorter way for exponential updates if there is one (P2P eq. 29)."""
+        """Predict the share of time in which the copy is fresh, P(X < time since the last update).
+
+        `updates` is the law of the source's update intervals; exponential ones take a shorter way (P2P eq. 29). Raises
+        FieldError if their mean is infinite, and NoFormulaError if ages are too heavy-tailed to integrate.
+        """
         updates.require_finite_mean()
         value = self.laplace(updates.rate) if isinstance(updates, Exponential) else quadrature(self, updates)
         return Prediction.of(value, self.basis)
 
 
 def resolution(edges: Array) -> float:
-    """Return the tolerance to which a curve with these edges is fitted: coarser if they are many."""
+    """Return the absolute tolerance of a curve that is fitted from these edges: 1e-11, or 1e-7 if they are over 100."""
     return RESOLVED if len(edges) <= 100 else ROUGH
 
 
 def horizon_of(copy: InformationAge, updates: Law) -> float:
-    """Return where the rest of (3) is negligible, at the latest the longest update interval."""
+    """Return the age up to which a copy's staleness is integrated: what lies beyond contributes less than 1e-10.
+
+    `updates` is the law of the source's update intervals, and the age returned is at most the longest of these. Raises
+    NoFormulaError if more than 1e-6 is left at the largest age that is tried, as tails are too heavy.
+    """
     for octaves in (70, 900):
         x = updates.mean * 2.0 ** np.arange(-30, octaves)
         with np.errstate(all="ignore"):
@@ -130,7 +150,11 @@ def horizon_of(copy: InformationAge, updates: Law) -> float:
 
 
 def quadrature(copy: InformationAge, updates: Law) -> float:
-    """Return the freshness (3), integrated on the union of the panels of both factors."""
+    """Return the freshness of a copy, 1 - integral of g_U(x) P(X > x) dx, by quadrature; a share from 0 to 1.
+
+    X is the copy's age, and g_U the density of the time since the last update, with update intervals of law `updates`.
+    Raises NoFormulaError if tails are too heavy.
+    """
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
     edges, tail = [curve.edges, resolving_edges(updates, horizon)], curve.__call__
@@ -143,7 +167,10 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class PullAge(InformationAge):
-    """The age X = A_D of a copy that is pulled from the source itself."""
+    """The age of a copy that is pulled from the source itself: the time since the last download.
+
+    `downloads` is the law of the intervals between downloads. Raises FieldError if their mean is infinite.
+    """
 
     downloads: Law
 
@@ -169,7 +196,7 @@ class PullAge(InformationAge):
 
 @lru_cache(maxsize=1024)
 def _transform(downloads: Law, rate: float) -> float:
-    """Return E[exp(-rate A)] of the age of the downloads."""
+    """Return E[exp(-rate A)], with A the time since the last download, seen at a random time; results are cached."""
     if isinstance(downloads, Exponential):
         return downloads.rate / (downloads.rate + rate)
     return quadrature(PullAge(downloads), Exponential(rate=rate))
@@ -178,7 +205,10 @@ def _transform(downloads: Law, rate: float) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class Sum(InformationAge):
-    """The age X = own + upstream of a copy of a copy, with independent parts."""
+    """The age of a copy of a copy: its age relative to the copy above (`own`), plus the age of that one (`upstream`).
+
+    The two are independent.
+    """
 
     own: InformationAge
     upstream: InformationAge
@@ -218,7 +248,11 @@ class Sum(InformationAge):
         return GrowingCurve(self._curve)
 
     def _curve(self, horizon: float) -> Curve:
-        """Return the tail by (1), or by (2) if the own law has many atoms."""
+        """Return the tail of the sum on [0, horizon] as a curve, by convolution of the two ages.
+
+        If `own` is a pull whose intervals take more than 64 values, it is a sum over these values instead, fitted less
+        finely.
+        """
         upstream = self.upstream.tail_curve(horizon)
         edges = self.scales.edges(horizon)
         if isinstance(self.own, PullAge) and (atoms := atoms_of(self.own.downloads)):
@@ -241,7 +275,10 @@ class Sum(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Best(InformationAge):
-    """The age of the freshest of several copies: the smallest of independent ages."""
+    """The age of the freshest of several copies: the smallest of their independent ages.
+
+    `rests_on` is the basis on which they are taken as independent.
+    """
 
     copies: tuple[InformationAge, ...]
     rests_on: Basis = REDUNDANT
@@ -337,9 +374,10 @@ never = Never
 
 
 def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
-    """Return the age of a copy pulled from a copy (P2P eq. 28). Exact.
+    """Return the age of a copy that is pulled from a copy of age `upstream` (P2P eq. 28). Exact.
 
-    `own` is the law of the downloads, or the age of a cluster's copies relative to its upstream.
+    `own` is the law of the download intervals, or the age of a cluster's copies relative to its upstream. The age is
+    infinite if nothing reaches one of the two.
     """
     own = PullAge(own) if isinstance(own, Law) else own
     if isinstance(upstream, Never) or isinstance(own, Never):
@@ -350,9 +388,10 @@ def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
 
 
 def best_of(copies: Sequence[InformationAge], rests_on: Basis = REDUNDANT) -> InformationAge:
-    """Return the age of the freshest of independent copies (P2P VII-A). Exact if they are independent.
+    """Return the age of the freshest of one or more independent copies (P2P VII-A). Exact if they are independent.
 
-    Copies that share part of their path are not: say so in `rests_on`.
+    Copies that nothing reaches are left out; if there are no others, the age is infinite. Copies that share part of
+    their path are not independent: say so in `rests_on`, the basis that is added to those of the copies.
     """
     assert copies, "best of nothing"
     existing = tuple(copy for copy in copies if not isinstance(copy, Never))
@@ -362,6 +401,9 @@ def best_of(copies: Sequence[InformationAge], rests_on: Basis = REDUNDANT) -> In
 
 
 def with_delay(copy: InformationAge, delay: float) -> InformationAge:
-    """Return the age if replies take a constant time (P2P eq. 27 at y = delay). Exact."""
+    """Return the age of a copy whose replies take the constant time `delay`, 0 or more (P2P eq. 27 at y = delay).
+
+    Exact.
+    """
     assert delay >= 0, delay
     return copy if delay == 0 or isinstance(copy, Never) else Delayed(copy, delay)

@@ -19,7 +19,10 @@ STRETCH = 1.5  # of marks closer than this factor one is left out
 
 
 def thin_out(points: Iterable[float]) -> tuple[float, ...]:
-    """Return at most 2 FEW of the points, evenly chosen; points that differ by rounding count once."""
+    """Return the points above 0 in ascending order, but at most 128 of them, evenly chosen by their rank.
+
+    Points that differ by rounding count once.
+    """
     result = np.unique(np.asarray([*points], dtype=float))
     result = result[result > 0]
     result = result[np.diff(result, prepend=0.0) > 1e-12 * result]
@@ -29,13 +32,16 @@ def thin_out(points: Iterable[float]) -> tuple[float, ...]:
 
 
 def soft_marks(law: Law) -> tuple[float, ...]:
-    """Return some quantiles of the law, as marks of its scales."""
+    """Return some quantiles of the law, ascending, finite and above 0, which show on what scales its tail falls."""
     points = np.asarray(law.isf(QUANTILES), dtype=float)
     return tuple(np.unique(points[(points > 0) & np.isfinite(points)]).tolist())
 
 
 def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
-    """Return marks at least a factor STRETCH and at most 4 apart, up to the horizon, so that no scale is missed."""
+    """Return `marks` and the horizon in ascending order, each at least 1.5 and at most some 4 times the last.
+
+    Marks closer together are left out, and points are added in gaps up to the horizon, so that no scale is missed.
+    """
     result: list[float] = []
     for point in [*sorted(marks), horizon]:
         while result and result[-1] * 4 < min(point, horizon):
@@ -53,11 +59,14 @@ class Scales(NamedTuple):
 
     @classmethod
     def of(cls, law: Law) -> Scales:
-        """Return the scales of a law's tail."""
+        """Return the scales of a law's tail: up to 128 points where it jumps or bends, and quantiles as marks."""
         return cls(thin_out(law.breaks), soft_marks(law))
 
     def edges(self, horizon: float) -> Array:
-        """Return edges of the panels from which a fit may start."""
+        """Return edges of panels on [0, horizon] from which a fit may start.
+
+        They are the breaks, and points on all scales between them.
+        """
         return clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
 
 
@@ -67,7 +76,10 @@ def jumps(law: Law) -> Array:
 
 
 def resolving_edges(law: Law, horizon: float) -> Array:
-    """Return edges of panels on each of which the law's tail is a polynomial."""
+    """Return edges of panels on [0, horizon] on each of which the law's tail is a polynomial, up to rounding.
+
+    Of a continuous law with more than 64 bends, panels just end at these bends and at marks of its scales.
+    """
     points = jumps(law)
     edges = clean_edges([*points, *spread_out(soft_marks(law), horizon)], horizon)
     return edges if isinstance(law, Discrete) or len(points) > FEW else fit(law.tail, edges).edges
@@ -76,13 +88,16 @@ def resolving_edges(law: Law, horizon: float) -> Array:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Atoms:
-    """The values of a law that takes finitely many, with their weights."""
+    """The values that a law takes, if these are finitely many, and their weights, which add up to 1."""
 
     values: Array
     weights: Array
 
     def differences(self, whole: Callable[[Array], Array], x: Array) -> Array:
-        """Return the sum over the values d of weight_d (whole(x) - whole(x - d)), `whole` being 0 at 0."""
+        """Return, at every x of an array, the sum over the values d of weight_d (whole(x) - whole(x - d)).
+
+        The function `whole` is taken as 0 below 0, and must be 0 at 0.
+        """
         total = whole(x)
         for start in range(0, len(x), 256):
             part = slice(start, start + 256)
@@ -111,13 +126,16 @@ def values_of(law: Law) -> Atoms | None:
 
 
 def atoms_of(law: Law) -> Atoms | None:
-    """Return the atoms of a law of more than FEW values, in groups if they are very many; else None."""
+    """Return the values and chances of a law that takes more than 64 values; None for any other law.
+
+    If there are more than 1,024, neighbouring ones are taken as one.
+    """
     atoms = values_of(law)
     return atoms.in_groups(GROUPS) if atoms and len(atoms.values) > FEW else None
 
 
 def with_few_values(law: Law) -> Law:
-    """Return the law itself, or one of a few values in the place of very many."""
+    """Return a law like this one that takes at most 48 values, if it takes more than 64; else the law itself."""
     atoms = atoms_of(law)
     if atoms is None:
         return law

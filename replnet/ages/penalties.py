@@ -76,12 +76,18 @@ COARSE = 1e-5  # error by groups, as a share: 5e-6 was the most seen in records 
 
 
 def staleness(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the share of time in which the copy is stale, eq. 36."""
+    """Predict the share of time in which a copy of this age is stale (Staleness eq. 36).
+
+    `updates` is the law of the source's update intervals.
+    """
     return _predict_source_penalty(copy, updates, ONE, STALENESS)
 
 
 def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
-    """Predict the share of time in which the copy is fresh or stale by less than `lag`, eq. 41."""
+    """Predict the share of time in which the copy is fresh, or stale for at most `lag` (Staleness eq. 41).
+
+    `updates` is the law of the source's update intervals. Raises FieldError if the lag is negative or not finite.
+    """
     if finite("lag", lag) < 0:
         raise FieldError("lag", f"{lag:g} is negative", "0 or more")
     late = _chance(copy, CURRENCY, _lags_beyond(copy, updates, lag))
@@ -89,35 +95,52 @@ def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
 
 
 def lag_tail(copy: InformationAge, updates: Law, x: float) -> float:
-    """Return the chance that a stale copy has been stale for longer than x, 1 - F_L of Thm 5.
+    """Return the chance that a copy, seen when it is stale, has been stale for longer than x (Staleness Thm 5).
 
-    It is as exact as the law of X.
+    `updates` is the law of the source's update intervals. The chance is as exact as the law of the copy's age.
     """
     return _lags_beyond(copy, updates, x).value / _lags_beyond(copy, updates, 0.0).value
 
 
 def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the mean cost of the time since the copy became stale, eq. 42; 0 while it is fresh."""
+    """Predict the mean cost w(t) of a copy that became stale t ago; a fresh one costs 0 (Staleness eq. 42).
+
+    `by` is the weight function w, or its text, such as x^2, and `updates` the law of the source's update intervals.
+    """
     return _predict_source_penalty(copy, updates, weight(by), SOURCE)
 
 
 def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the mean summed cost of the ages of all updates that the copy misses, eq. 50."""
+    """Predict the mean over time of the sum of w(age) over all updates that the copy misses (Staleness eq. 50).
+
+    `by` is the weight function w, or its text, such as x^2; the age of an update is the time since it. `updates` is the
+    law of the source's update intervals.
+    """
     return _predict_update_penalty(copy, updates, weight(by), UPDATE)
 
 
 def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict E[M], the mean number of updates by which the copy is behind, eq. 54."""
+    """Predict the mean number of updates by which a copy of this age is behind its source (Staleness eq. 54).
+
+    `updates` is the law of the source's update intervals.
+    """
     return _predict_update_penalty(copy, updates, ONE, MISSING)
 
 
 def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the mean age of Sync 2.1: the time since the first change that the copy missed, 0 if fresh."""
+    """Predict the mean time since the first update that the copy missed, taken as 0 while it is fresh.
+
+    This is the age of Sync Definition 2. `updates` is the law of the source's update intervals.
+    """
     return _predict_source_penalty(copy, updates, AGE, FIRST_MISSED)
 
 
 def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the mean age of Sync 2.1 read the other way: the time since the last change, 0 if fresh."""
+    """Predict the mean time since the source's last update, taken as 0 while the copy is fresh.
+
+    This is the age of Sync Definition 2, read the other way. `updates` is the law of the source's update intervals. The
+    value may be infinite, with the reason in `assumes`.
+    """
     if isinstance(copy, Never):
         return Prediction.of(updates.second_moment / (2 * updates.mean), joint_basis([copy.basis, LAST_CHANGE]))
     law = half_line_law(copy)
@@ -148,7 +171,7 @@ def younger(copy: InformationAge, x: float) -> Prediction:
 
 
 def held_share(copy: InformationAge, _: Law) -> Prediction:
-    """Predict the share of time with a copy, which is 1: these formulas take it that held_share always is one."""
+    """Predict the share of time in which there is a copy: always 1, as the formulas here assume a copy at all times."""
     return Prediction.of(1.0, HELD)
 
 
@@ -156,7 +179,11 @@ def held_share(copy: InformationAge, _: Law) -> Prediction:
 
 
 def expected_cost(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
-    """Return v of (2), the expected cost of a copy of age x, at every point of an array; its integral with order 2."""
+    """Return the expected cost v of copies of the ages in the array x: w(t) if stale for a time t, 0 if fresh.
+
+    `by` is the weight function w, and `updates` the law of the source's update intervals. With `order` 2, the integral
+    of v from 0 to x is returned instead.
+    """
     x = np.asarray(x, dtype=float)
     atoms, upto = values_of(updates), float(x.max(initial=0.0))
     if atoms and len(atoms.values) > FEW:
@@ -172,7 +199,10 @@ def expected_cost(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
 
 
 def _too_many(updates: Law, points: int) -> bool:
-    """Whether the cost at so many points needs too many terms of (3), so that values are taken in groups."""
+    """Whether expected costs at so many `points` take too many terms to sum over all values of the update intervals.
+
+    If so, neighbouring values are taken as one. False for laws that do not take more than 64 separate values.
+    """
     atoms = values_of(updates)
     return atoms is not None and len(atoms.values) > FEW and points * len(atoms.values) > MOST_TERMS
 
@@ -181,7 +211,10 @@ def _too_many(updates: Law, points: int) -> bool:
 
 
 def _predict_source_penalty(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
-    """Predict the source penalty with weight w."""
+    """Predict the mean cost w(t) of a copy that became stale t ago, where a fresh one costs 0.
+
+    `basis` is that of the formula, to which the copy's own is added. An infinite value says why in `assumes`.
+    """
     updates.require_finite_mean()
     if w.start is not None:
         return _chance(copy, basis, _lags_beyond(copy, updates, w.start))
@@ -196,7 +229,10 @@ def _predict_source_penalty(copy: InformationAge, updates: Law, w: Weight, basis
 
 
 def _mean_cost(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
-    """Return E[v(X)], by (4) where it is a sum."""
+    """Return the mean, over the copy's age, of the expected cost of a copy of that age, with a bound on its error.
+
+    `law` is the law of the copy's age on the half line, and w the cost of the time since it became stale.
+    """
     if isinstance(copy, PullAge) and (atoms := values_of(copy.downloads)):
         coarse = _too_many(updates, len(atoms.values))
         atoms = atoms.in_groups(GROUPS) if coarse else atoms
@@ -214,13 +250,20 @@ def _mean_cost(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> 
 
 
 def _predict_update_penalty(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
-    """Predict the update penalty with weight w."""
+    """Predict the mean over time of the sum of w(age) over all updates that the copy misses.
+
+    `basis` is that of the formula, to which the copy's own is added. An infinite value says why in `assumes`.
+    """
     updates.require_finite_mean()
     return _mean_weight(copy, basis, w, updates.rate, f"E[w2(X)], w = {w},")
 
 
 def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, name: str) -> Prediction:
-    """Predict `rate` times E[w2(X)], by (4) where it is a sum; `name` says what is infinite, if it is."""
+    """Predict `rate` times the mean of the integral of w from 0 to the copy's age.
+
+    `basis` is that of the formula, to which the copy's own is added. If the value is infinite, `assumes` says so, and
+    `name` stands there for the mean.
+    """
     if isinstance(copy, Never):
         return _infinite(copy, basis)
     law = half_line_law(copy)
@@ -237,14 +280,17 @@ def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, nam
 
 
 def _product_edges(law: HalfLine, updates: Law, x: float) -> Array:
-    """Return edges of panels for y on which g_U(y) and H(x + y) are smooth."""
+    """Return edges of panels for y on which g_U(y) and H(x + y) are smooth; a single 0 if H has ended at x.
+
+    g_U is the density of the time since the last update, and H the tail of the copy's age, whose law is `law`.
+    """
     update_edges = law_edges(updates)
     upto = min(float(update_edges[-1]), float(law.edges[-1]) - x)
     return clean_edges(np.concatenate([update_edges, law.edges - x]), upto) if upto > 0 else np.zeros(1)
 
 
 def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
-    """Return K(x) of (1), the chance that the copy is stale for longer than x."""
+    """Return the chance that, at a random time, the copy has been stale for longer than x, with an error bound."""
     updates.require_finite_mean()
     if isinstance(copy, Never):
         return Integral(1.0, 0.0)
@@ -262,9 +308,10 @@ def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
 def _from_integral(
     copy: InformationAge, basis: Basis, integral: Integral, uncertain: float | None = None
 ) -> Prediction:
-    """Return the prediction that an integral gives, with its basis and accuracy.
+    """Return the value of an integral as a prediction that rests on the copy's formula and on `basis`.
 
-    The accuracy of the copy's own law is a share of `uncertain`, or of the value if that is None.
+    Its accuracy is the integral's error, plus the relative accuracy of both times `uncertain`, or times the value if
+    that is None.
     """
     whole, value = joint_basis([copy.basis, basis]), integral.value
     stated = integral.error if integral.error > ROUNDING * abs(value) else 0.0
@@ -273,9 +320,9 @@ def _from_integral(
 
 
 def _chance(copy: InformationAge, basis: Basis, late: Integral) -> Prediction:
-    """Return the prediction of a share of time in which the copy is late.
+    """Return the share of time `late`, in which a copy is late, as a prediction.
 
-    The error of the copy's own law is a share of the rest of the time.
+    It rests on the copy's formula and on `basis`, whose relative accuracy counts as a share of the rest of the time.
     """
     return _from_integral(copy, basis, late, uncertain=1 - late.value)
 

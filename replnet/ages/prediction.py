@@ -18,7 +18,7 @@ STRENGTH: tuple[Kind, ...] = get_args(Kind)  # strongest first
 @final
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The source of a formula, the assumptions that it makes, and how strong it is.
+    """The source of a formula, the assumptions that it makes, and its kind: exact, a limit, or an approximation.
 
     `accuracy` is the largest error known, as a share of the value: zero for what is exact.
     """
@@ -38,7 +38,8 @@ class Basis:
 class Prediction:
     """A predicted value, which follows from `source` if what it `assumes` holds, up to `accuracy` (absolute).
 
-    The value is NaN where `note` says why nothing is predicted.
+    Its kind is exact, a limit or an approximation. The value is NaN, and the kind empty, where `note` says why nothing
+    is predicted.
     """
 
     value: float
@@ -63,7 +64,7 @@ class Prediction:
 
 
 class NoFormulaError(ValueError):
-    """There is no prediction; the message says why."""
+    """The error that there is no formula for a value; its message says for which case."""
 
 
 CHECKED = np.errstate(over="raise", divide="raise", invalid="raise")
@@ -73,18 +74,25 @@ WITHOUT_RESULT = (NoFormulaError, FieldError, ArithmeticError)
 
 
 class TooLongError(NoFormulaError):
-    """There is a formula, but it would take minutes."""
+    """The error that there is a formula, but that it would take minutes to compute."""
 
 
 def unknown(why: object) -> Prediction:
-    """Return a prediction without a value, with the reason, which may be one of the errors WITHOUT_RESULT."""
+    """Return a prediction without a value (NaN), whose note gives the reason `why`.
+
+    That is a text, or one of the errors in WITHOUT_RESULT.
+    """
     if isinstance(why, ArithmeticError):
         why = f"numbers too large, too small or too far apart to calculate with ({why})"
     return Prediction(math.nan, note=f"no formula: {why}")
 
 
 def mean(parts: Mapping[Prediction, float]) -> Prediction:
-    """Return the mean of predictions with these weights: as strong as the weakest, with each source named once."""
+    """Return the weighted mean of several predictions, `parts` mapping each to its weight.
+
+    Its kind is the weakest of theirs, every source and assumption is named once, and accuracies are averaged too. A
+    single prediction is returned as it is.
+    """
     if len(parts) == 1:
         return next(iter(parts))
     whole = sum(parts.values())
@@ -101,7 +109,10 @@ def mean(parts: Mapping[Prediction, float]) -> Prediction:
 
 
 def joint_basis(parts: Iterable[Basis]) -> Basis:
-    """Return the basis of a result that needs all of `parts`: the weakest kind, with each source named once."""
+    """Return the basis of a result that needs all of `parts`.
+
+    Its kind is the weakest of theirs, every source and assumption is named once, and accuracies add up.
+    """
     parts = list(parts)
     sources = dict.fromkeys(name for part in parts for name in part.source.split("; "))
     if "P2P eq. 28" in sources:  # eq. 8 is its first level
@@ -112,5 +123,5 @@ def joint_basis(parts: Iterable[Basis]) -> Basis:
 
 
 def weakest(kinds: Iterable[Kind]) -> Kind:
-    """Return the weakest of these kinds."""
+    """Return the weakest of these kinds, at least one: exact is stronger than limit, and limit than approximation."""
     return max(kinds, key=STRENGTH.index)

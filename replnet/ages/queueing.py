@@ -46,15 +46,20 @@ STEPS = 100  # of Newton's method, which comes from one side
 
 
 def theta_needed(places: int, largest: int) -> float:
-    """Return the theta at which (3) and (4) are NEVER, for a line of `places` and batches up to the largest."""
+    """Return the exponent theta that makes exp(-theta (places - largest)) 1e-12, a chance that counts as 0.
+
+    It bounds the chance of an overflow, `places` being the length of a line and `largest` the most messages of a batch.
+    Infinite if such a batch does not leave a place.
+    """
     return -math.log(NEVER) / (places - largest) if places > largest else math.inf
 
 
 @lru_cache(maxsize=1024)
 def arrival_exponent(law: Law, share: float, n: int, theta: float) -> float:
-    """Return the rate at which E[exp(theta M)] of arriving messages grows, by (2) or slightly above; maybe infinite.
+    """Return the rate at which E[exp(theta M)] grows, with M the messages that have arrived, or slightly more.
 
-    Events come at intervals of `law`, and a `share` of them ask for n messages each.
+    Events come at intervals of `law`, and a `share` of them ask for n messages each. Infinite if there is no such rate
+    or no formula, as for intervals that depend on one another.
     """
     if theta * n > 700 or isinstance(law, Ordered):
         return math.inf
@@ -66,7 +71,10 @@ def arrival_exponent(law: Law, share: float, n: int, theta: float) -> float:
 
 
 def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float:
-    """Return the g at which E[exp(-g X)] of these equally likely intervals is `value`."""
+    """Return the g >= 0 at which E[exp(-g X)] is `value`, for an X equally likely to be any of `intervals`.
+
+    Infinite if no g makes it so small, as too many intervals are 0.
+    """
     if np.mean(intervals == 0) >= value:
         return math.inf
     g = 0.0
@@ -80,7 +88,11 @@ def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float
 
 
 def service_exponent(law: Law, share: float, n: int, theta: float) -> float:
-    """Return the term of (4) for these arrivals, or less where they are not Poisson."""
+    """Return the rate at which E[exp(-theta M)] falls, with M the messages that have arrived, or less if not Poisson.
+
+    Events come at intervals of `law`, and a `share` of them ask for n messages each. It is 0 for intervals that depend
+    on one another.
+    """
     if isinstance(law, Ordered):
         return 0.0
     burst = 1 if isinstance(law, Exponential) else BURST

@@ -20,15 +20,17 @@ FARTHEST = math.log(1e6)  # distance from the start at which a target counts as 
 
 
 class UnreachableError(ValueError):
-    """No rate meets the target."""
+    """The error that no rate meets a target."""
 
 
 def bracket(
     f: Callable[[float], float], start: float, step: float = 1.0, largest: float = math.inf, farthest: float = math.inf
 ) -> tuple[End, End]:
-    """Return two neighbouring points, f negative at the first and not at the second, by growing steps from `start`.
+    """Return two neighbouring points around the root of an increasing f: f is negative at the first, not at the second.
 
-    If there are none up to `farthest`, they are the last two points tried.
+    Each comes as a pair of the point and the value of f there. The search sets out from `start`, with steps that double
+    from `step` up to `largest`. If there is no root within about `farthest` of `start`, they are the last two points
+    tried, in ascending order.
     """
     near = start, f(start)
     way = 1 if near[1] < 0 else -1
@@ -43,9 +45,11 @@ def bracket(
 def crossing(
     f: Callable[[float], float], low: End, high: End, *, close: float = BRACKET_WIDTH, enough: float = 0.0
 ) -> tuple[End, End]:
-    """Return a bracket around the root of f, closed by the Illinois variant of false position.
+    """Return a narrower bracket around the root of an increasing f, by the Illinois variant of false position.
 
-    It ends when the bracket is narrow (`close`, relatively), or f at most `enough` at its second end.
+    `low` and `high`, and what is returned, are pairs of a point and the value of f there, negative at the first. It
+    ends when the bracket is at most `close` wide (relative to ends beyond 1), when f is at most `enough` at its second
+    end, or after 200 steps.
     """
     f_low, f_high, last = low[1], high[1], 0
     for step in range(STEPS):
@@ -66,9 +70,11 @@ def crossing(
 
 
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
-    """Return the smallest rate at which the increasing function `freshness` meets `target`; 0 if it does at any rate.
+    """Return the smallest rate at which the increasing function `freshness` meets `target`.
 
-    Raises UnreachableError if no rate meets it. `what` names the rate in that message.
+    The search sets out from the rate `start`, and goes up to a factor of about a million from it; 0 is returned if the
+    smallest rate tried still meets the target. Raises UnreachableError if the largest one does not; `what` names the
+    rate in that message. Raises ValueError if the target is not between 0 and 1.
     """
     if not 0 < target < 1:
         raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
@@ -87,9 +93,10 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
 
 
 def bisect_edge(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
-    """Return the value next to the edge of what is fine, on the fine side, between `inside` (fine) and `outside` (not).
+    """Return the last value for which `fine` holds, between `inside`, for which it does, and `outside`, for which not.
 
-    Whole numbers are halved until they are neighbours, others in logarithms until they are `close`, relatively.
+    Whole numbers are halved until they are neighbours. Other numbers, above 0, are halved in logarithms until the last
+    two differ by at most a share of `close`.
     """
     whole = isinstance(inside, int)
     while abs(outside - inside) > 1 if whole else max(inside / outside, outside / inside) > 1 + close:

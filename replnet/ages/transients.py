@@ -29,7 +29,7 @@ RAMP = 1e-5  # share of t, on each side of t, over which the tail is made to fal
 
 
 def _scales_until(scales: Scales, t: float) -> Scales:
-    """Return the breaks and marks below t, and t."""
+    """Return the breaks and marks below t alone, with t as a further break."""
     breaks = tuple(sorted({point for point in scales.breaks if point < t} | {t}))
     return Scales(breaks, tuple(point for point in scales.marks if point < t) or (t,))
 
@@ -37,7 +37,7 @@ def _scales_until(scales: Scales, t: float) -> Scales:
 @final
 @dataclass(frozen=True, eq=False)
 class SinceFresh(InformationAge):
-    """The age (1), at a time t after all copies were fresh."""
+    """The age of a copy at a time t after all copies were fresh: the smaller of t and X, its age otherwise (`copy`)."""
 
     copy: InformationAge
     t: float
@@ -67,7 +67,7 @@ class SinceFresh(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class SinceEmpty(InformationAge):
-    """The age (2) of the copies that exist at a time t after there were none."""
+    """The age of a copy at a time t after there were no copies: X, its age otherwise (`copy`), given that X < t."""
 
     copy: InformationAge
     t: float
@@ -96,7 +96,10 @@ class SinceEmpty(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class SinceCut(InformationAge):
-    """The age (3) after a cut that began `began` ago and ended `ended` ago (below 0: it has not ended yet)."""
+    """The age of a copy with Poisson downloads after a cut, during which nothing could be downloaded.
+
+    The cut began `began` ago and ended `ended` ago (below 0: it has not ended yet).
+    """
 
     downloads: Exponential
     began: float

@@ -43,11 +43,11 @@ Edges = Callable[[float, float], Array]
 @final
 @dataclass(frozen=True)
 class Weight:
-    """A non-negative function w of ages from 0 on, with the integrals of (1).
+    """A non-negative weight function w of ages from 0 on, the cost of an age, with its repeated integrals.
 
-    `edges(upto, scale)` are points on (0, upto) between which w is smooth enough for quadrature of ages of about
-    `scale`, `limit` is w at infinity, and `start` the age from which on w is 1 if it is 0 before. A measure
-    (`is_measure`) never decreases (Staleness V-B).
+    `orders` are w, its integral from 0, and the integral of that. `edges(upto, scale)` are points on (0, upto) between
+    which w is smooth enough for quadrature of ages of about `scale`, `limit` is w at infinity, and `start` the age from
+    which on w is 1 if it is 0 before, else None. A measure (`is_measure`) never decreases (Staleness V-B).
     """
 
     text: str
@@ -65,16 +65,16 @@ class Weight:
         return self.orders[0](x)
 
     def integral(self, x: Array) -> Array:
-        """Return w2(x), the integral of w from 0 to x."""
+        """Return the integral of w from 0 to x, at every x."""
         return self.orders[1](x)
 
     def second_integral(self, x: Array) -> Array:
-        """Return w3(x), the integral of w2 from 0 to x."""
+        """Return the integral of `integral` from 0 to x, at every x."""
         return self.orders[2](x)
 
 
 def geometric_points(upto: float, start: float, step: float = STEP) -> Array:
-    """Return the points from `start` to `upto`, each `step` times the last."""
+    """Return the points below `upto` that begin at `start`, each `step` times the last; empty if there are none."""
     if start >= upto:
         return np.empty(0)
     points = start * step ** np.arange(math.ceil(math.log(upto / start, step)))
@@ -82,7 +82,7 @@ def geometric_points(upto: float, start: float, step: float = STEP) -> Array:
 
 
 def power(n: float = 0.0) -> Weight:
-    """Return the weight x^n; the constant 1 where n is 0."""
+    """Return the weight x^n, which is the constant 1 for n = 0; raise FieldError if n is negative or not finite."""
     if finite("exponent", n) < 0:
         raise FieldError("exponent", f"{n:g} makes a weight infinite at 0", "0 or more")
     plain = n == int(n) < 12
@@ -100,7 +100,7 @@ def power(n: float = 0.0) -> Weight:
 
 
 def threshold(start: float) -> Weight:
-    """Return the weight that is 1 from age `start` on, and 0 before."""
+    """Return the weight that is 1 from age `start` on, and 0 before; raise FieldError for a negative start."""
     if finite("threshold", start) < 0:
         raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
     return Weight(
@@ -135,7 +135,7 @@ def _log_second_integral(x: Array) -> Array:
 
 
 def _from_half(upto: float, scale: float) -> Array:
-    """Return the points from 1/2 on between which 1/(1+x) and log(1+x) are smooth."""
+    """Return points from 1/2 to below `upto` between which 1/(1+x) and log(1+x) are smooth, whatever the scale."""
     return geometric_points(upto, 0.5)
 
 
@@ -151,7 +151,10 @@ LOGARITHM = Weight("log(1+x)", (np.log1p, _log_integral, _log_second_integral), 
 
 
 def expression(text: str) -> Weight:
-    """Return the weight that an arithmetic expression of x gives."""
+    """Return the weight function that an arithmetic expression of x writes down, with its integrals.
+
+    Raises FieldError if it cannot be read, is infinite at 0, or is negative or undefined at some age.
+    """
     w = compile_function(text, FIELD)
     on_grid = np.asarray(w(GRID))
     if (wrong := np.isnan(on_grid) | (on_grid < 0)).any():
@@ -187,7 +190,10 @@ def expression(text: str) -> Weight:
 
 
 def relative_fit(f: Function, edges: Array) -> Curve:
-    """Return `f` as a curve whose panels are right to DIGITS of their own size, up to where f overflows."""
+    """Return `f` as a piecewise polynomial that is right to about 12 digits on each panel, but for tiny values near 0.
+
+    `edges` are the first panels, which are halved where need be; the curve ends before the first on which f overflows.
+    """
     whole = np.isfinite(f(panel_points(edges[:-1], edges[1:]))).all(axis=1)
     edges = edges[: len(whole) + 1 if whole.all() else int(np.argmin(whole)) + 1]
     sizes = np.abs(f(panel_points(edges[:-1], edges[1:]))).max(axis=1)
@@ -213,7 +219,11 @@ _THRESHOLD = re.compile(r"threshold\((.*)\)")
 
 
 def weight(text: str | float | Weight) -> Weight:
-    """Return the weight that `text` names: a closed form where it is one of those above, else an expression."""
+    """Return the weight function that `text` names, such as x^2, log(1+x), threshold(2) or any expression of x.
+
+    A weight function is returned as it is, and forms with known integrals give these exactly. Raises FieldError if the
+    text gives no weight.
+    """
     if isinstance(text, Weight):
         return text
     plain = re.sub(r"\s+", "", str(text))

@@ -34,9 +34,10 @@ LONGEST_PRINTED = 200  # intervals: longer lists are only described
 
 
 class Discrete(Law):
-    """A law on finitely many values, in ascending order, each with a weight.
+    """An abstract law on finitely many values, in ascending order, each with a weight, relative to the sum of all.
 
-    Element i of the sums in (1) and (2) is over values from i on (`beyond`), or over those before i (`before`).
+    Its sums of weights are cumulative: element i is over values from i on (`_beyond`), or over those before i
+    (`_before`).
     """
 
     values: Floats
@@ -60,32 +61,32 @@ class Discrete(Law):
 
     @cached_property
     def count_beyond(self) -> Floats:
-        """Sums of weights from each value on."""
+        """The sums of weights from each value on, and a 0 at the end."""
         return _sums_from(self.weights)
 
     @cached_property
     def count_before(self) -> Floats:
-        """Sums of weights before each value."""
+        """The sums of weights before each value, and the sum of all at the end."""
         return _sums_before(self.weights)
 
     @cached_property
     def sum_beyond(self) -> Floats:
-        """Sums of weight times value from each value on."""
+        """The sums of weight times value from each value on, and a 0 at the end."""
         return _sums_from(self.weights * self.values)
 
     @cached_property
     def sum_before(self) -> Floats:
-        """Sums of weight times value before each value."""
+        """The sums of weight times value before each value, and the sum of all at the end."""
         return _sums_before(self.weights * self.values)
 
     @cached_property
     def squares_beyond(self) -> Floats:
-        """Sums of weight times squared value from each value on."""
+        """The sums of weight times squared value from each value on, and a 0 at the end."""
         return _sums_from(self.weights * self.values**2)
 
     @cached_property
     def squares_before(self) -> Floats:
-        """Sums of weight times squared value before each value."""
+        """The sums of weight times squared value before each value, and the sum of all at the end."""
         return _sums_before(self.weights * self.values**2)
 
     @cached_property
@@ -95,7 +96,7 @@ class Discrete(Law):
 
     @property
     def total(self) -> float:
-        """The sum W of all weights in (1)."""
+        """The sum of all weights."""
         return float(self.count_beyond[0])
 
     @property
@@ -113,7 +114,7 @@ class Discrete(Law):
         return self.count_before[self.above(x)] / self.total
 
     def above(self, x: Array) -> Array:
-        """Return the index of the first value above x."""
+        """Return, for every x, the index of the first value above it; the number of values if there is none."""
         return np.searchsorted(self.values, x, side="right")
 
     def isf(self, q: Array) -> Array:
@@ -131,13 +132,20 @@ class Discrete(Law):
 
     @cached_property
     def _first_in_cell(self) -> Ints | None:
-        """The first value whose hazard reaches each of many cells of equal probability; None if cells are crowded."""
+        """The index of the first value whose hazard reaches each of many probabilities, evenly spaced from 0 to 1.
+
+        It serves to find values quickly. None if more than four values lie between two of them, so that bisection is
+        quicker.
+        """
         cells = 4 * self.values.size
         first = np.searchsorted(self.hazards, -np.log1p(-np.arange(cells) / cells))
         return first if np.diff(first).max(initial=0) <= MOST_PER_CELL else None
 
     def _place(self, e: Floats) -> Ints:
-        """Return the index of the first value whose hazard is at least e."""
+        """Return, for every e in a flat array, the index of the first value whose hazard is at least e.
+
+        The hazard of a value is -log P(X > value).
+        """
         if self._first_in_cell is None:
             return np.searchsorted(self.hazards, e)
         cell = (-np.expm1(-e) * self._first_in_cell.size).astype(np.int64)
@@ -199,7 +207,7 @@ def _sums_before(terms: Floats) -> Floats:
 @final
 @family("lattice(values=[1, 2], weights=[3, 1])")
 class Lattice(Discrete):
-    """Intervals on the listed values, in proportion to their weights.
+    """Intervals on the listed values, in proportion to their weights; without weights, all equally likely.
 
     >>> round(rn.lattice(values=[1, 2], weights=[0.7, 0.3]).mean, 4)
     1.3
@@ -242,7 +250,10 @@ class Empirical(Discrete):
 
     @classmethod
     def from_record(cls, intervals: ArrayLike, text: str, unit: str | None) -> Empirical:
-        """Return the law of `intervals` in this unit, if any; its text is `text`, with the unit as last argument."""
+        """Return the law of `intervals`, counted in this unit; None for plain numbers.
+
+        It is written as `text`, such as trace(file=a.csv), with the unit added as last argument.
+        """
         law = cls(intervals)
         law._set(text=text, unit=unit)
         return law
@@ -265,7 +276,10 @@ class Empirical(Discrete):
 
 
 def _check_intervals(intervals: ArrayLike) -> Floats:
-    """Return the intervals above zero as an array; raise FieldError for what is no list of intervals."""
+    """Return the intervals above zero as an array of floats; zeros are left out.
+
+    Raises FieldError if `intervals` is no list of numbers of 0 or more, or if none is above 0.
+    """
     if isinstance(intervals, (str, bytes)):
         raise FieldError("intervals", f"{intervals!r} is not a list", "a list such as [1, 2.5]")
     try:
@@ -299,7 +313,10 @@ class StepAge(Age):
         return self.law.cubes / self.law.total / (3 * self.law.mean)
 
     def solve(self, e: Array) -> Array:
-        """Return the age that solves e, from the left corner of its side of the polygon if short, or from the right."""
+        """Return the age x with -log P(age > x) = e, for every e.
+
+        It is found from the left corner of its side of the tail's polygon if e is small, else from the right one.
+        """
         law, e = self.law, np.asarray(e, dtype=float)
         side = np.minimum(np.searchsorted(self.hazard(law.values), e), law.values.size - 1)
         covered, uncovered = -np.expm1(-e) * law.mean * law.total, np.exp(-e) * law.mean * law.total
@@ -326,10 +343,10 @@ class StepAge(Age):
 
 
 def common_step(values: ArrayLike) -> float | None:
-    """Return the greatest step of which every value is a whole multiple, or None if there is none.
+    """Return the greatest step of which every value, above 0, is a whole multiple, or None if there is none.
 
-    Every value over the largest must be a fraction, exact to rounding, and all with one denominator up to
-    a million: finer lattices cannot be told from rounding.
+    Every value over the largest must be a fraction, exact to rounding, and all with one denominator up to a million:
+    finer lattices cannot be told from rounding. Nor is there one for over 10,000 values that are not whole.
     """
     values = np.unique(np.asarray(values, dtype=float))
     largest = float(values[-1])

@@ -53,7 +53,7 @@ AGES_EXAMINED, WAITS_PER_AGE = 8, 40  # at which `covering` is examined
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedLaw(Law):
-    """A wrapper of `law` that raises an error, with member and place, where an answer is none that a law can give."""
+    """A wrapper of `law` that raises FieldError, with member and place, for any answer that a law cannot give."""
 
     law: Law
 
@@ -138,23 +138,29 @@ class CheckedLaw(Law):
         )
 
     def wrong(self, fault: str, right: str) -> FieldError:
-        """Return the error of a law that breaks a promise of `Law`: what is wrong, and what would be right."""
+        """Return a FieldError about the law: `fault` says which promise it breaks, `right` what would be right."""
         return FieldError("law", f"{self} is no law of intervals: {fault}", right)
 
     def _number(self, member: str, right: str) -> float:
-        """Return a member that is a number above 0; raise FieldError if it is not."""
+        """Return a member of the law, such as mean, that must be a number above 0.
+
+        Raises FieldError if it is none, with `right` for what would be right.
+        """
         value = self._answer(member)
         if not _is_number(value) or not value > 0:
             raise self.wrong(f"{member} is {value!r}", right)
         return float(value)
 
     def _values_in_range(self, member: str, x: Array, high: float, slack: float, hint: str) -> Array:
-        """Return a member's values at x, which must lie from 0 to `high`; rounding may miss that by `slack`."""
+        """Return the values of a member at x, cut to [0, high], which they may leave by rounding, up to `slack`.
+
+        Raises FieldError if one is further off, with `hint` for what would be right.
+        """
         values = self._checked_values(member, (x,), lambda values: (values >= -slack) & (values <= high + slack), hint)
         return np.clip(values, 0.0, high)
 
     def _interval(self, member: str, points: Array, is_finite: Array, is_above_zero: Array) -> Array:
-        """Return a member's intervals at these points.
+        """Return the intervals that a member gives at these points, if all are possible; raise FieldError if not.
 
         An interval may be infinite only where `is_finite` is false, at the end of the support, and zero only where
         `is_above_zero` is false, as a short interval may round to zero there.
@@ -168,9 +174,11 @@ class CheckedLaw(Law):
     def _checked_values(
         self, member: str, arguments: tuple[Array, ...], right: Callable[[Array], Array], hint: str
     ) -> Array:
-        """Return a member's values at these points: as many floats as points, for which `right` must hold.
+        """Return the values of a member at these arguments, one float for each point.
 
-        `arguments` has the member's arguments, and `hint` says what a right value is.
+        `right` maps all values to a mask of the right ones, and `hint` says what a right value is. Raises FieldError
+        with the first wrong one, or if these are no real numbers or of another shape. NaN as an argument allows any
+        value.
         """
         points = np.broadcast_arrays(*arguments)
         shape = points[0].shape
@@ -194,7 +202,10 @@ class CheckedLaw(Law):
         return floats[()]
 
     def _answer(self, member: str, arguments: tuple[Array, ...] = (), name: str = "") -> Any:
-        """Return a member of the law, or its values at these arguments; raise FieldError with `name` if that raises."""
+        """Return a member of the law, or its values at these arguments, as the law itself gives them.
+
+        If the law raises anything, raises FieldError instead, which names `name`, or else the member.
+        """
         try:
             with np.errstate(all="ignore"):
                 answer = getattr(self.law, member)
@@ -205,9 +216,10 @@ class CheckedLaw(Law):
 
 
 def check_law(field: str, value: object, right: str = "a law such as pareto(alpha=3, rate=2)") -> Law:
-    """Return `value` if it is one of our laws, and else in a CheckedLaw, once it has passed its examination.
+    """Return `value` if it is a law of this package, and any other law in a CheckedLaw that has been examined.
 
-    `field` and `right` are the field and what would be right in the error for a value that is no law.
+    `field` and `right` are the field and what would be right in the error for a value that is no law. Raises FieldError
+    too if the law cannot be hashed, or breaks a promise.
     """
     if not isinstance(value, Law):
         raise FieldError(field, f"{value!r} is not a law", right)
@@ -236,7 +248,7 @@ def _name(law: Law) -> str:
 
 @lru_cache(maxsize=256)
 def _examine_and_wrap(law: Law) -> CheckedLaw:
-    """Return a CheckedLaw of `law`, which is examined once."""
+    """Return a CheckedLaw of `law`, which is examined once; raise FieldError if it does not pass."""
     checked = CheckedLaw(law)
     examine(checked)
     return checked
@@ -248,7 +260,7 @@ def _is_number(value: object) -> bool:
 
 
 def examine(law: CheckedLaw) -> None:
-    """Raise FieldError if an answer of the law does not fit its tail."""
+    """Raise FieldError if any answer of the law, at a few thousand points, does not fit its tail."""
     _check_inverses_exist(law)
     e = -np.log((np.arange(DRAWS_EXAMINED) + 0.5) / DRAWS_EXAMINED)
     # All that a uniform of 53 bits gives.
@@ -293,13 +305,16 @@ def _check_inverses_exist(law: CheckedLaw) -> None:
 
 
 def _worst_place(violation: Floats) -> list[int]:
-    """Return the place of the largest element in a list, or an empty list if none is above 0."""
+    """Return the flat index of the largest element, in a list, or an empty list if no element is above 0."""
     worst = int(np.argmax(violation))
     return [worst] if violation.flat[worst] > 0 else []
 
 
 def _check_tail(law: CheckedLaw, x: Floats, mean: float) -> Floats:
-    """Return the tail at the ascending points x; raise FieldError unless it falls from 1 and fits the mean."""
+    """Return the law's tail at the ascending points x, the first of which is 0.
+
+    Raises FieldError unless it falls from 1, is the same for a number as for arrays, and fits `mean`.
+    """
     tail = np.asarray(law.tail(x))
     if tail[0] < 1 - NEGLIGIBLE:
         raise law.wrong(f"tail at 0 is {tail[0]:g}", "1, as no interval has length 0")
@@ -320,7 +335,10 @@ def _check_tail(law: CheckedLaw, x: Floats, mean: float) -> Floats:
 
 
 def _check_inverses(law: CheckedLaw, e: Floats, drawn: Floats) -> None:
-    """Raise FieldError unless every inverse at e, and `drawn`, the law's draws there, fit the tail."""
+    """Raise FieldError unless the law's draw, solve, isf and quantile all fit its tail.
+
+    They are taken at the hazards e, and `drawn` has the law's draws there.
+    """
     q, p = np.exp(-e), -np.expm1(-e)
     for member, arguments, intervals in (
         ("draw", e, drawn),
@@ -332,7 +350,10 @@ def _check_inverses(law: CheckedLaw, e: Floats, drawn: Floats) -> None:
 
 
 def _check_against_tail(law: CheckedLaw, member: str, arguments: Floats, x: Floats, q: Floats) -> None:
-    """Raise FieldError unless x, the values of `member` at these arguments, keep (2) at probabilities q."""
+    """Raise FieldError unless the tail falls past q at x, the intervals that `member` gives at `arguments`.
+
+    At a jump, q must lie between the tails on both sides; it may miss them by a small error.
+    """
     allowed = np.minimum(TAIL_ERROR, q / 100) + NEGLIGIBLE
     after, before = law.tail(x * (1 + JUMP_WIDTH)), law.tail(x * (1 - JUMP_WIDTH))
     violation = np.maximum(after - q, q - before) - allowed
@@ -343,7 +364,10 @@ def _check_against_tail(law: CheckedLaw, member: str, arguments: Floats, x: Floa
 
 
 def _check_integrals(law: CheckedLaw, x: Floats, tail: Floats, mean: float) -> Floats:
-    """Return the excess at ascending points; raise FieldError unless it and the integrated tail fit tail and mean."""
+    """Return the law's excess at the ascending points x, from 0 on.
+
+    Raises FieldError unless it and the integrated tail fit `tail`, the tail there, and the mean.
+    """
     integrated, excess = np.asarray(law.integrated_tail(x)), np.asarray(law.excess(x))
     if math.isfinite(mean):
         if abs(excess[0] - mean) > RELATIVE_ERROR * mean:
@@ -361,7 +385,11 @@ def _check_integrals(law: CheckedLaw, x: Floats, tail: Floats, mean: float) -> F
 
 
 def _check_increments(law: CheckedLaw, member: str, x: Floats, integral: Floats, tail: Floats) -> None:
-    """Raise FieldError unless an integral of the tail keeps (1) between neighbouring points."""
+    """Raise FieldError unless `integral`, from one point x to the next, changes as an integral of the tail there must.
+
+    A change is at least the width times the tail at the end, and at most the width times that at the begin. `member`
+    names the integral in the error.
+    """
     grows, width = np.diff(integral), np.diff(x)
     allowed = RELATIVE_ERROR * np.maximum(np.abs(integral[1:]), np.abs(integral[:-1])) + NEGLIGIBLE * np.median(x)
     violation = np.maximum(grows - width * tail[:-1], width * tail[1:] - grows) - allowed
@@ -372,7 +400,11 @@ def _check_increments(law: CheckedLaw, member: str, x: Floats, integral: Floats,
 
 
 def _check_second_moment(law: CheckedLaw, x: Floats, tail: Floats, excess: Floats, second: float) -> None:
-    """Raise FieldError unless the second moment fits the integral of the excess."""
+    """Raise FieldError unless the second moment `second` can be twice the integral of the excess.
+
+    That is bounded by the values of `excess` at the ascending points x, at which `tail` is the law's tail. An infinite
+    excess is not checked.
+    """
     if not np.isfinite(excess).all():
         return
     low, high = (2 * float(np.sum(np.diff(x) * part)) for part in (excess[1:], excess[:-1]))
@@ -383,7 +415,10 @@ def _check_second_moment(law: CheckedLaw, x: Floats, tail: Floats, excess: Float
 
 
 def _check_cover(law: CheckedLaw, drawn: Floats) -> None:
-    """Raise FieldError unless intervals that cover an age fit the tail."""
+    """Raise FieldError unless the intervals that the law gives to cover an age fit its tail.
+
+    The ages are just below some of its draws, `drawn`.
+    """
     ages = 0.999 * drawn[:: drawn.size // AGES_EXAMINED][:, None]
     waits = -np.log((np.arange(WAITS_PER_AGE) + 0.5) / WAITS_PER_AGE)[None, :]
     ages = ages[law.tail(ages[:, 0]) > 0]
@@ -395,7 +430,11 @@ def _check_cover(law: CheckedLaw, drawn: Floats) -> None:
 
 
 def _check_age(law: CheckedLaw, x: Floats, excess: Floats, e: Floats) -> None:
-    """Raise FieldError unless the law of the age fits (1) of law.py, and its inverses too if it is not our own."""
+    """Raise FieldError unless the law of the age has the mean and the tail that follow from the law's own.
+
+    x are points, at which `excess` is the law's. If its class is not of this package, its inverses at the hazards e are
+    checked too.
+    """
     age = law.age
     mean = law.second_moment / (2 * law.mean)
     if not (age.mean == mean or abs(age.mean - mean) <= RELATIVE_ERROR * mean):

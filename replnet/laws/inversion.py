@@ -37,7 +37,11 @@ BITS_OF_ONE = np.int64(0x3FF0000000000000)  # the bits of 1.0
 
 
 def invert(law: Law, e: Array, *, around: float, end: float = np.inf) -> Array:
-    """Return the x with law.hazard(x) = e, for a law of size about `around` whose support ends at `end`."""
+    """Return, for every e, the x with law.hazard(x) = e, to the last digits.
+
+    Where no x has such a hazard, it is 0 or `end`, the longest interval; NaN gives NaN. `around` is the size of the
+    law's intervals.
+    """
     e = np.asarray(e, dtype=float)
     flat = e.ravel()
     x, hazard = _grid(law, around, end)
@@ -53,7 +57,10 @@ def invert(law: Law, e: Array, *, around: float, end: float = np.inf) -> Array:
 
 @lru_cache(maxsize=256)
 def _grid(law: Law, around: float, end: float) -> tuple[Floats, Floats]:
-    """Return x at every octave, and the hazard there."""
+    """Return the ascending points of a grid, and the law's hazard at each.
+
+    They are at every octave around `around`, and at `end`, the longest interval, if that is finite.
+    """
     with np.errstate(all="ignore"):
         x = np.ldexp(around, np.arange(-GRID_OCTAVES, GRID_OCTAVES + 1))
         x = x[(x > 0) & (x < end)]
@@ -67,7 +74,10 @@ def _grid(law: Law, around: float, end: float) -> tuple[Floats, Floats]:
 
 
 def _chandrupatla(law: Law, e: Floats, a: Floats, b: Floats, ha: Floats, hb: Floats) -> Floats:
-    """Return the roots of log(hazard / e) between a and b, at which the hazard is ha and hb."""
+    """Return, for each e, the root x of log(law.hazard(x) / e) between a and b, at which the hazard is ha and hb.
+
+    All are arrays of one length.
+    """
     result = np.empty_like(e)
     places = np.arange(e.size)
     fa, fb = np.log(ha / e), np.log(hb / e)
@@ -96,7 +106,10 @@ def _chandrupatla(law: Law, e: Floats, a: Floats, b: Floats, ha: Floats, hb: Flo
 
 
 def _next(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -> Floats:
-    """Return the share of the way from a to b at which to evaluate next."""
+    """Return the share of the way from a to b at which Chandrupatla's method evaluates a function next.
+
+    a, b and c are the last three points, with values fa, fb and fc; a and b bracket the root.
+    """
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
     quadratic = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
     safe = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(quadratic)
@@ -121,9 +134,9 @@ def interpolate(law: Law, e: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _table(law: Law) -> Floats | None:
-    """Return coefficients by power and panel, NaN where `solve` must answer; None if that would be often.
+    """Return the coefficients of polynomials in e that give law.solve(e), by power (rows) and panel of e (columns).
 
-    The last panel stands for all e outside.
+    They are NaN where `solve` must answer, and so is the last panel, for all e outside. None if that would be often.
     """
     for k in PANELS_LOG2:
         table, missing = _fit_table(law, k)
@@ -133,7 +146,10 @@ def _table(law: Law) -> Floats | None:
 
 
 def _fit_table(law: Law, k: int) -> tuple[Floats, float]:
-    """Return the table with 2^k panels to the octave, and the share of draws that it leaves out."""
+    """Return the coefficients for law.solve(e), by power and panel, with 2^k panels to each octave of e.
+
+    Panels on which the fit is not precise enough are NaN; also returned is the share of draws that fall on these.
+    """
     nodes = 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     tests = np.append(0.5 * (nodes[1:] + nodes[:-1]), (-0.5, 0.4999))
     panel = np.arange((HIGHEST_OCTAVE - LOWEST_OCTAVE) << k)
@@ -152,7 +168,10 @@ def _fit_table(law: Law, k: int) -> tuple[Floats, float]:
 
 
 def _evaluate_table(table: Floats, e: Floats, x: Floats) -> None:
-    """Fill `x` with the polynomials at `e`; NaN where the table has none."""
+    """Fill `x` with the values at `e` of the polynomials in a table, or with NaN where it has none.
+
+    The table has their coefficients by power and panel of e.
+    """
     outside = table.shape[1] - 1
     k = (outside // (HIGHEST_OCTAVE - LOWEST_OCTAVE)).bit_length() - 1
     bits = e.view(np.int64)

@@ -49,7 +49,7 @@ Maker = TypeVar("Maker", bound="Callable[..., Law]")
 
 
 class Law(ABC):
-    """The law of a positive interval."""
+    """The abstract law of a positive interval X, such as the time between two updates."""
 
     __slots__ = ()
 
@@ -60,10 +60,10 @@ class Law(ABC):
 
     @abstractmethod
     def tail(self, x: Array) -> Array:
-        """Return P(X > x), for x >= 0."""
+        """Return P(X > x), for x >= 0; like all functions of a law, for a number or an array, and in its shape."""
 
     def isf(self, q: Array) -> Array:
-        """Return the smallest x with tail(x) <= q, for q in [0, 1].
+        """Return the smallest x with tail(x) <= q, for q in [0, 1]; at q = 0, the longest interval.
 
         A law has a formula for this or for `solve`.
         """
@@ -94,32 +94,38 @@ class Law(ABC):
             return np.where(p > 0, self.solve(-np.log1p(-p)), 0.0)[()]
 
     def hazard(self, x: Array) -> Array:
-        """Return -log tail(x), the left side of (2)."""
+        """Return -log tail(x), the integrated hazard rate; infinite where the tail is 0."""
         cdf = np.minimum(self.cdf(x), 1.0)
         # Each form keeps its digits on its own side of the median.
         with np.errstate(divide="ignore"):
             return np.where(cdf < 0.5, -np.log1p(-cdf), -np.log(self.tail(x)))[()]
 
     def solve(self, e: Array) -> Array:
-        """Return the interval that solves (2), to the last digits."""
+        """Return the interval x with -log tail(x) = e, to the last digits.
+
+        A standard exponential e gives a draw of the law.
+        """
         return self.isf(np.exp(-np.asarray(e)))
 
     def draw(self, e: Array) -> Array:
-        """Return the interval that solves (2), quickly: laws whose `solve` is slow interpolate it to 1e-11.
+        """Return the interval x with -log tail(x) = e, quickly: laws whose `solve` is slow interpolate it to 1e-11.
 
-        An element's value depends on nothing but that element.
+        A standard exponential e gives a draw of the law. An element's value depends on nothing but that element.
         """
         # NumPy rounds differently where memory is strided.
         return self.solve(np.asarray(e, dtype=float, order="C"))
 
     def covering(self, age: Array, e: Array) -> Array:
-        """Return the interval that covers `age`, which solves (3); never below `age`."""
+        """Return the interval that covers an age, a draw of X given X > age; never below `age`.
+
+        The draw is made from a standard exponential e.
+        """
         return np.maximum(self.draw(self.hazard(age) + e), age)
 
     def around_zero(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Return the age at time zero in equilibrium, and the interval around it, from two standard exponentials.
 
-        An age beyond `OLDEST` is cut to it, which is before anything that a path looks up.
+        An age beyond 1e300 is cut to that, which is before anything that a path looks up.
         """
         with np.errstate(over="ignore"):
             age = np.minimum(self.age.draw(first), OLDEST)
@@ -138,7 +144,10 @@ class Law(ABC):
     @property
     @abstractmethod
     def age(self) -> Law:
-        """The law of the age (1)."""
+        """The law of the age: the time since the last event, seen at a random time.
+
+        Raises FieldError if the mean interval is infinite.
+        """
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -147,7 +156,7 @@ class Law(ABC):
 
     @property
     def span(self) -> float | None:
-        """The step of the lattice on which all intervals lie, or None."""
+        """The step of the lattice on which all intervals lie, of which they are multiples; None if there is none."""
         return None
 
     @property
@@ -174,18 +183,18 @@ class Law(ABC):
 
 
 def has_coarse_lattice(law: Law) -> bool:
-    """Whether intervals lie on a lattice whose step is felt; one second is not, with hours between events."""
+    """Whether intervals lie on a lattice whose step is felt, as it is above a hundredth of the mean interval."""
     return law.span is not None and law.span > COARSE_SPAN * law.mean
 
 
 def span_ratio(a: float, b: float) -> Fraction | None:
-    """Return a / b as a fraction of small numbers, or None if it is no such fraction, up to rounding."""
+    """Return a / b as a fraction with a denominator up to 10,000, or None if it is no such fraction, up to rounding."""
     ratio = Fraction(a / b).limit_denominator(LARGEST_DENOMINATOR)
     return ratio if abs(float(ratio) * b - a) <= RATIO_ERROR * a else None
 
 
 def commensurable(a: float, b: float) -> bool:
-    """Whether processes on lattices of these spans keep their phases: the spans have a common multiple."""
+    """Whether lattices of the steps a and b have a common multiple, so that processes on them keep their phases."""
     return span_ratio(a, b) is not None
 
 
@@ -231,7 +240,10 @@ def family(example: str) -> Callable[[Maker], Maker]:
 
 
 def scale_arguments(law: Law) -> tuple[str, ...]:
-    """Return the alternative arguments, such as rate and mean, of which one sets the last field of the law."""
+    """Return the names of the arguments, such as rate and mean, of which any one sets the last field of the law.
+
+    Empty if its constructor has none.
+    """
     return tuple(type(law).__init__.__kwdefaults__ or ())
 
 
@@ -241,9 +253,10 @@ def fields_of(law: Law) -> dict[str, Any]:
 
 
 def text_of(law: Law, *choices: str) -> str:
-    """Return the shortest text that reads back as exactly this law, with one of `choices` as its scale argument.
+    """Return the shortest text that reads back as exactly this law, such as pareto(alpha=3, rate=2).
 
-    Without `choices`, any of the scale arguments of its constructor.
+    Its last field is written as one of `choices`, such as rate or mean; if none are named, as any that its constructor
+    takes.
     """
     shape, choices = fields_of(law), choices or scale_arguments(law)
     if not choices:

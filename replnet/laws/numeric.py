@@ -134,7 +134,7 @@ class Age(Numerical):
 
 @lru_cache(maxsize=256)
 def excess_integral(law: Law) -> TailIntegral:
-    """Return the integrals of the law's excess."""
+    """Return the integrals of the law's excess E[(X - x)+] as a function of x, from 0 on and to infinity; cached."""
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
 
 
@@ -145,7 +145,10 @@ class TailIntegral:
     def __init__(
         self, f: Callable[[Array], Array], *, around: float, bends: Iterable[float] = (), end: float = math.inf
     ) -> None:
-        """Cut the half line into panels for an f that changes around `around`, bends at `bends` and ends at `end`."""
+        """Cut the half line into panels on which f is nearly a polynomial, and integrate it over each.
+
+        f changes at about the size `around`, bends at `bends`, and is 0 from `end` on.
+        """
         with np.errstate(all="ignore"):
             self._edges, self._fit = _refine_panels(f, _first_edges(f, around, bends, end))
             self._last = float(self._edges[-1])
@@ -195,7 +198,10 @@ class TailIntegral:
         return inside + (self._height * self._last**2 / (self._power - 2) if self._height else 0.0)
 
     def _far_before(self, x: Array) -> Array:
-        """Return the integral of f from the last panel to x."""
+        """Return the integral of f from the end of the last panel to every x, 0 for x before it.
+
+        f is a power of x there, or has vanished.
+        """
         if not self._height:
             return 0.0
         growth = np.log(np.maximum(x / self._last, 1.0))
@@ -204,7 +210,10 @@ class TailIntegral:
         return self._height * self._last * np.expm1((1 - self._power) * growth) / (1 - self._power)
 
     def _find_panel(self, x: Array) -> tuple[Array, Array]:
-        """Return the panel of each x, and the integral from its left edge to x."""
+        """Return the number of the panel in which each x lies, and the integral of f from the panel's left edge to x.
+
+        An x past the last panel counts as its end.
+        """
         panel = np.clip(np.searchsorted(self._edges, x, side="right") - 1, 0, self._half.size - 1)
         place = np.clip((x - self._edges[panel]) / self._half[panel] - 1, -1.0, 1.0)
         total, older = np.zeros_like(place), np.zeros_like(place)
@@ -214,7 +223,11 @@ class TailIntegral:
 
 
 def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[float], end: float) -> Floats:
-    """Return the first edges of panels: zero, octaves up to where f vanishes, bends, and closer ones to the end."""
+    """Return the ascending edges of panels to begin with, for a decreasing function f.
+
+    They are zero, octaves around `around` up to where f has vanished, `bends`, and ever closer ones towards `end` if
+    that is finite.
+    """
     octaves = np.ldexp(around, np.arange(LOWEST_OCTAVE, HIGHEST_OCTAVE + 1))
     octaves = octaves[np.isfinite(octaves) & (octaves < end)]
     edges = np.concatenate(([0.0], octaves, [bend for bend in bends if 0 < bend < end]))
@@ -226,7 +239,11 @@ def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[flo
 
 
 def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
-    """Return edges and Chebyshev coefficients of panels that meet (3) and (4), as far as the digits of f allow."""
+    """Return the edges of panels on which f is a polynomial to rounding, and its Chebyshev coefficients in rows.
+
+    `edges` are those of the first panels, which are halved until that holds, and until what lies beyond each is at
+    least a thousandth of its own integral; at most some 3,000 panels.
+    """
     fit = _fit_panels(f, edges[:-1], edges[1:])
     parent_error = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
     while edges.size < MOST_PANELS:
@@ -249,6 +266,6 @@ def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, 
 
 
 def _fit_panels(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
-    """Return the Chebyshev coefficients of f on panels from `low` to `high`."""
+    """Return the Chebyshev coefficients of f on panels from `low` to `high`, a row for each."""
     x = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
     return np.asarray(f(x) @ _FIT.T)

@@ -47,7 +47,10 @@ class Scipy(Numerical):
 
     @classmethod
     def of(cls, frozen: Any) -> Scipy:
-        """Return the law of a frozen distribution such as scipy.stats.invgauss(0.5, scale=2)."""
+        """Return the law of a frozen distribution, such as scipy.stats.invgauss(0.5, scale=2).
+
+        Raises FieldError if it is none, or no law of intervals.
+        """
         if not is_frozen(frozen):
             wrong = f"{frozen!r} is not a frozen distribution"
             raise FieldError("frozen", wrong, "scipy.stats.invgauss(0.5) or similar")
@@ -133,7 +136,10 @@ def is_frozen(value: object) -> bool:
 
 
 def _distribution(name: object) -> Any:
-    """Return the distribution of scipy.stats of this name; raise FieldError if there is none."""
+    """Return the continuous distribution of scipy.stats of this name, without parameters.
+
+    Raises FieldError if there is none.
+    """
     from scipy import stats
 
     distribution = getattr(stats, name, None) if isinstance(name, str) else None
@@ -161,7 +167,7 @@ def _frozen_distribution(law: Scipy) -> Any:
 
 @lru_cache(maxsize=256)
 def _tail_integral(law: Scipy) -> TailIntegral:
-    """Return the integrals of the law's tail."""
+    """Return the integrals of the law's tail, from 0 to any x and from x to infinity; cached."""
     return TailIntegral(law.tail, around=float(_frozen_distribution(law).mean()), bends=law.breaks, end=law.end)
 
 

@@ -130,6 +130,8 @@ class Gamma(Numerical):
 def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
     """Return the law of a sum of `stages` equal exponentials; rate and mean are those of the sum.
 
+    Raises FieldError unless `stages` is a whole number from 1, and exactly one of rate and mean is given.
+
     >>> rn.erlang(stages=3, rate=2)
     gamma(shape=3, rate=2)
     """
@@ -164,7 +166,7 @@ class Lognormal(Numerical):
         return self.scale**2 * _or_infinite(math.exp, 2 * self.sigma**2)
 
     def _normal(self, x: Array) -> Array:
-        """Return the N that gives X = x."""
+        """Return the value of the standard normal variable that gives the interval x, log(x / scale) / sigma."""
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(x) / self.scale) / self.sigma
 
@@ -194,7 +196,10 @@ class Lognormal(Numerical):
 
 
 def _check_unit_mean(field: str, value: float, unit_mean: float, right: str) -> float:
-    """Return the mean at scale 1; raise FieldError if this shape puts it too many magnitudes from the scale."""
+    """Return `unit_mean`, the mean of a law at scale 1; raise FieldError for `field` if it is above 1e50.
+
+    Such a shape, the `value` of the field, leaves no digits for the rest; `right` says which shapes do.
+    """
     if unit_mean > LARGEST_UNIT_MEAN:
         raise FieldError(field, f"{value:g} spreads over more than {LARGEST_UNIT_MEAN:g} times the scale", right)
     return unit_mean

@@ -30,7 +30,10 @@ Maker = Callable[..., Law]
 
 @family("age(weibull(shape=0.6, rate=2))")
 def age(law: object) -> Law:
-    """Return the law of the age of `law`, as a law of intervals of its own."""
+    """Return the law of the time since the last event with intervals of `law`, as a law of intervals of its own.
+
+    `law` may be a law, its text or its mapping. Raises FieldError if its mean is infinite.
+    """
     interval_law = law_of("law", law)
     interval_law.require_finite_mean()
     return interval_law.age
@@ -40,7 +43,7 @@ def law(source: object, *, folder: Path | None = None) -> Law:
     """Return the law that `source` describes: text, mapping {family: {argument: value}}, a law or a SciPy distribution.
 
     A distribution of scipy.stats is frozen, such as scipy.stats.invgauss(0.5). Relative file names count from `folder`,
-    else from the working directory.
+    else from the working directory. Raises FieldError if the source describes no law.
 
     >>> rn.law("pareto(alpha=3, rate=2)").mean
     0.5
@@ -51,7 +54,11 @@ def law(source: object, *, folder: Path | None = None) -> Law:
 
 
 def law_of(field: str, source: object, folder: Path | None = None) -> Law:
-    """Return the law that `source` describes; where it is wrong as a whole, the error names `field`."""
+    """Return the law that `source` describes: its text, mapping or distribution of SciPy, or the law itself.
+
+    Relative file names count from `folder`, else from the working directory. Raises FieldError, which names `field`
+    where the source is wrong as a whole.
+    """
     try:
         return law(source, folder=folder)
     except FieldError as error:
@@ -59,12 +66,19 @@ def law_of(field: str, source: object, folder: Path | None = None) -> Law:
 
 
 def describes_law(value: object) -> bool:
-    """Whether a value is of a type that `law` takes, whatever it says."""
+    """Whether a value is of a type that describes laws: a text, mapping, law or distribution of SciPy.
+
+    Whether it describes one rightly is not checked.
+    """
     return isinstance(value, (str, Mapping, Law)) or is_frozen(value)
 
 
 def at_rate(shape: Law | str, rate: float) -> Law:
-    """Return a law of this shape with `rate` events per unit of time; a text is a law without its rate: pareto(3)."""
+    """Return a law of the same shape with `rate` events per unit of time.
+
+    A shape given as a text is that of a law without its rate, such as pareto(3). Raises FieldError if the law cannot
+    have another rate, as none of its parameters is its scale.
+    """
     if isinstance(shape, str):
         from replnet.text import call_of, with_parameter
 
@@ -93,7 +107,10 @@ def at_rate(shape: Law | str, rate: float) -> Law:
 
 
 def _law_from(source: object, folder: Path | None, depth: int = 0) -> Law:
-    """Return the law that `source` describes; `depth` counts mappings around it."""
+    """Return the law that `source` describes; raise FieldError if it describes none.
+
+    Relative file names count from `folder`, and `depth` is the number of mappings around the source.
+    """
     if isinstance(source, Law):
         return check_law("law", source)
     if is_frozen(source):
@@ -108,7 +125,11 @@ def _law_from(source: object, folder: Path | None, depth: int = 0) -> Law:
 
 
 def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
-    """Return the law of a mapping {family: {argument: value}}, {family: [values]} or {family: null}."""
+    """Return the law of a mapping {family: {argument: value}}, {family: [values]} or {family: null}.
+
+    Relative file names count from `folder`, and `depth` is the number of mappings around it. Raises FieldError for any
+    other mapping.
+    """
     if depth > LAW.deepest:
         raise FieldError("law", "nested too deeply", f"at most {LAW.deepest} levels")
     if len(source) != 1:
@@ -127,7 +148,11 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
 
 
 def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
-    """Return the law of `family` with these arguments; raise FieldError, with the argument, if it refuses them."""
+    """Return the law of `family` with these arguments, without and with names.
+
+    Relative file names count from `folder`. Raises FieldError, with the argument, if the family is unknown or refuses
+    one.
+    """
     name = family.lower()
     maker, example = _own_family(name) or (_load_plugin(name), name + "(...)")
     arguments = _bind_arguments(name, maker, example, positional, named)
@@ -142,21 +167,30 @@ def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder
 
 
 def _own_family(name: str) -> tuple[Maker, str] | None:
-    """Return the maker and an example of a family of this package, loading it if need be; None if there is none."""
+    """Return the maker of a family of this package, and an example text; None if there is none of this name.
+
+    The modules of families are loaded if need be.
+    """
     if name not in FAMILIES and name in dir(laws):
         getattr(laws, name)
     return FAMILIES.get(name) or law_families().get(name)
 
 
 def law_families() -> Mapping[str, tuple[Maker, str]]:
-    """Return the maker and an example of every family of this package, by name."""
+    """Return every family of this package by name: its class or function, and an example text.
+
+    Loads all their modules.
+    """
     for name in dir(laws):
         getattr(laws, name)
     return FAMILIES
 
 
 def _read_arguments(arguments: dict[str, Any], folder: Path | None) -> None:
-    """Replace texts and mappings of laws among the arguments by laws, and files by those in `folder`."""
+    """Replace texts and mappings of laws among a law's `arguments`, by name, by the laws; in place.
+
+    A `file` becomes one in `folder`, unless that is None. Raises FieldError if one of the laws is wrong.
+    """
     single, several, file = (arguments.get(name) for name in ("law", "laws", "file"))
     if isinstance(single, (str, Mapping)):
         arguments["law"] = _law_from(single, folder)
@@ -171,7 +205,11 @@ def _read_arguments(arguments: dict[str, Any], folder: Path | None) -> None:
 def _bind_arguments(
     name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments by name; raise FieldError where they do not fit the signature of the family."""
+    """Return all arguments of a family by name, from those without (`positional`) and those with one (`named`).
+
+    `maker` is the family's class or function, called `name`, and `example` a text of it for errors. Raises FieldError
+    if the arguments do not fit its signature.
+    """
     parameters = _parameters(maker)
     allowed = [
         parameter.name
@@ -203,7 +241,10 @@ def _parameters(maker: Maker) -> list[inspect.Parameter]:
 
 
 def _load_plugin(name: str) -> Maker:
-    """Return the law class that another package registers as `name`; raise FieldError if there is none or it fails."""
+    """Return the law class that another package registers as `name`; raise FieldError if there is none.
+
+    It also raises if the class does not load, or is no complete subclass of Law.
+    """
     points = metadata.entry_points(group=PLUGINS)
     point_found = next((point for point in points if point.name.lower() == name), None)
     if point_found is None:
@@ -229,7 +270,10 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def _law_from_text(text: str, folder: Path | None) -> Law:
-    """Return the law of a text such as pareto(alpha=3, rate=2), or of a bare family name."""
+    """Return the law of a text such as pareto(alpha=3, rate=2), or of a bare family name.
+
+    Relative file names count from `folder`. Raises FieldError if the text is no law.
+    """
     try:
         tree = parse(text, LAW)
     except FieldError as error:
@@ -241,7 +285,10 @@ def _law_from_text(text: str, folder: Path | None) -> Law:
 
 
 def _value_of(node: Term, folder: Path | None) -> Any:
-    """Return the value of a part of a text: a law, a list, a text, or a word's value."""
+    """Return the value of a part of a law's text: a law for a call, a list, a text for quotes, or a word's value.
+
+    Relative file names in laws count from `folder`.
+    """
     if node.kind == "call":
         return _law_from_call(node, folder)
     if node.kind == "list":
@@ -250,7 +297,10 @@ def _value_of(node: Term, folder: Path | None) -> Any:
 
 
 def _law_from_call(call: Term, folder: Path | None) -> Law:
-    """Return the law of a call in a text."""
+    """Return the law of a call in a text, such as pareto(alpha=3, rate=2).
+
+    Relative file names count from `folder`. Raises FieldError if an argument is given twice or wrong.
+    """
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for part in call.parts:

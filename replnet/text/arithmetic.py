@@ -72,7 +72,10 @@ class Arithmetic:
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
     def apply(self, node: Term, values: list[Any]) -> Any:
-        """Apply the function or sign of a node to the values of its parts; return a list, by sign, for a comparison."""
+        """Return the function or sign of a node, applied to the values of its parts.
+
+        For a comparison it is a list of truth values, one for each of its signs.
+        """
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
         operations = self.functions if node.kind == "call" else self.signs if len(values) > 1 else UNARIES
@@ -102,9 +105,10 @@ class Expression:
     names: frozenset[str]
 
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
-        """Return the value for these values of names, which must be complete; raise FieldError if there is none.
+        """Return the value of the expression for these values of names, which must be complete.
 
-        It is a number if a lone expression is one, and text otherwise.
+        That of a lone expression is a number, truth value or text, and that of a text with expressions inside a text.
+        Raises FieldError if there is none, as after a division by zero.
         """
         values = [part if isinstance(part, str) else _value(part, names, _combine) for part in self.parts]
         return values[0] if len(values) == 1 else "".join(map(_text, values))
@@ -112,7 +116,10 @@ class Expression:
 
 @lru_cache(maxsize=10_000)
 def expression(text: str) -> Expression:
-    """Return the expression that `text` is; raise FieldError if it is none."""
+    """Return the expression of named values that `text` is, such as 4 / k, without ${ }.
+
+    Raises FieldError if it is none, or uses a function or sign that is not known.
+    """
     if len(text) > ARITHMETIC.longest:
         raise FieldError("", f"is an expression of {len(text)} characters", f"at most {ARITHMETIC.longest}")
     if "${" in text:
@@ -154,7 +161,10 @@ def is_template(value: object) -> bool:
 
 
 def compile_function(text: str, field: str) -> Function:
-    """Return the function of x that `text` writes down; `field` names the text in errors."""
+    """Return the function of x that `text` writes down, from arrays to arrays of the same shape.
+
+    Where it is undefined, the value is NaN or infinite. Raises FieldError for `field` if the text cannot be read.
+    """
     try:
         tree = parse(text, ARITHMETIC)
     except FieldError as error:
@@ -185,9 +195,10 @@ def compile_function(text: str, field: str) -> Function:
 
 
 def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list[Any]], Any]) -> Any:
-    """Return the value of a tree, where `calculate(node, values)` combines the values of a part's parts.
+    """Return the value of a tree, with `names` as the values of names.
 
-    For an `if` it gets the value of the condition, and says whether that holds.
+    `calculate(node, values)` combines the values of a node's parts. For an `if` it gets the value of the condition, and
+    says whether that holds.
     """
     if node.kind == "number":
         return node.value
@@ -204,7 +215,11 @@ def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list
 
 
 def _combine(node: Term, values: list[Any]) -> Scalar:
-    """Return the value of a part of an expression from the values of its parts."""
+    """Return the value of a node of an expression from the values of its parts.
+
+    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError for a text, a
+    division by zero, and numbers that are too large or not real.
+    """
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
             raise FieldError("", f"{part.source} is the text {short_repr(value)}", "a number, to calculate with")

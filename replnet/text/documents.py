@@ -19,7 +19,10 @@ LARGEST_GRAPH = 256_000_000
 
 
 class Mark(NamedTuple):
-    """A place: line and column (from 1) in the document or the file `origin`; without a line, in an override."""
+    """A place: line and column (from 1) in the file `origin`, or in the document itself if that is None.
+
+    A place in an override, such as `-s peers=3`, has no line and column, and the override as its origin.
+    """
 
     line: int | None
     column: int | None
@@ -78,13 +81,20 @@ class Document:
         return Path(self.name).parent
 
     def at(self, *path: str | int) -> Document:
-        """Return the part of the document below `path`, with fields still named from the top."""
+        """Return the part of the document below `path`, keys and indices that must lead to a mapping in it.
+
+        Problems in it still name their fields from the top.
+        """
         node, rest = self._walk(path)
         assert not rest, path
         return replace(self, root=node, prefix=(*self.prefix, *path))
 
     def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
-        """Return a problem at the value of `path` or at its key; if the path leads nowhere, at its parent."""
+        """Return a problem with its place: that of the value at `path`, or of its key if `key` is set.
+
+        If the path, keys and indices, leads nowhere, it is that of the deepest part on it. `wrong` says what is wrong,
+        `right` what would be right.
+        """
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
         file, name = mark.origin or self.name, field_name([*self.prefix, *path]) or "file"
@@ -112,7 +122,10 @@ class Document:
 def map_scalars(
     node: YamlNode, change: Callable[[YamlNode, tuple[str | int, ...]], YamlNode], path: tuple[str | int, ...] = ()
 ) -> YamlNode:
-    """Return `node` with `change(scalar, path)` in place of every scalar below it; positions stay."""
+    """Return `node` with `change(scalar, path)` in place of every scalar node below it; positions stay.
+
+    `path` is that of the node itself, from which the paths of scalars go on.
+    """
     if isinstance(node.value, dict):
         fields = {key: map_scalars(child, change, (*path, key)) for key, child in node.value.items()}
         return replace(node, value=fields)
@@ -136,7 +149,10 @@ def file_error(name: str, wrong: str, right: str) -> InputError:
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
-    """Return the text of a file in UTF-8; raise InputError if it cannot be read, or has more than `largest` bytes."""
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes.
+    """
     name = str(path)
     try:
         mode = Path(path).stat().st_mode
@@ -163,12 +179,12 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
 
 
 def read_yaml(path: str | Path) -> Document:
-    """Return the mapping in a YAML file."""
+    """Return the mapping in a YAML file as a document; raise InputError if it cannot be read, or holds none."""
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Return the one mapping that `text` holds, as the document `name`."""
+    """Return the one mapping that a YAML text holds, as the document `name`; raise InputError if it holds none."""
     from replnet.text.yaml_reader import compose
 
     return Document(name, compose(text, name), tuple(split_lines(text)))
@@ -186,7 +202,10 @@ def folders(kind: str) -> list[Path]:
 
 
 def shipped(name: str, kind: str = "topologies") -> Path | None:
-    """Return the path of a file that comes with replnet, called cascade, cascade.yaml or topologies/cascade.yaml."""
+    """Return the path of a file of a kind that comes with replnet, or None if there is none of this name.
+
+    It may be called cascade, cascade.yaml or topologies/cascade.yaml.
+    """
     short_name = name.removeprefix(f"{kind}/")
     if not short_name or Path(short_name).is_absolute() or ".." in Path(short_name).parts:
         return None

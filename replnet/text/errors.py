@@ -45,7 +45,7 @@ class FieldsError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A single error of an input.
+    """A single error of an input, with its place: file, line and column, None where there are none.
 
     Lines and columns count from 1; `file` may be an override such as `-s peers=3`.
     """
@@ -72,7 +72,7 @@ class Problem:
 
 @final
 class InputError(ValueError):
-    """The error with all problems of an input, in the order of the file."""
+    """The error with all problems of an input, sorted by file, line and column; its message shows the first 50."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         ordered = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0, problem.column or 0))
@@ -82,7 +82,10 @@ class InputError(ValueError):
 
 
 def input_error(file: str | None, field: str, wrong: str, right: str) -> InputError:
-    """Return the error of a single problem, which has no line."""
+    """Return the error of a single problem of a file, or of none in particular if `file` is None; it has no line.
+
+    `wrong` says what is wrong with `field`, and `right` what would be right.
+    """
     return InputError([Problem(file, None, None, field, wrong, right)])
 
 
@@ -110,7 +113,10 @@ def field_name(path: Sequence[str | int]) -> str:
 
 
 def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> str:
-    """Return what would be right in the place of an unknown name: the nearest known name, or all known names."""
+    """Return what would be right in place of the unknown `name`: the nearest of the choices, or a list of them.
+
+    The list begins with `otherwise`.
+    """
     import difflib
 
     names = sorted(choices)
@@ -135,7 +141,7 @@ def finite(field: str, value: object) -> float:
 
 
 def positive(field: str, value: object) -> float:
-    """Return `value` as a float above zero; raise FieldError for anything else."""
+    """Return `value` as a float from 1e-100 to 1e100; raise FieldError for `field` for anything else."""
     number = finite(field, value)
     if number <= 0:
         raise FieldError(field, f"{value!r} is not above 0", "a number above 0")
@@ -145,12 +151,18 @@ def positive(field: str, value: object) -> float:
 
 
 def many(field: str, values: object) -> tuple[float, ...]:
-    """Return a list of numbers above zero as a tuple; raise FieldError for anything else."""
+    """Return a list of positive numbers as a tuple of floats.
+
+    Raises FieldError, with `field` and the place in the list, for anything else, also for an empty list.
+    """
     return tuple(positive(field_name((field, place)), value) for place, value in enumerate(sequence(field, values)))
 
 
 def sequence(field: str, values: object) -> list[object]:
-    """Return the members of a list; raise FieldError if it is empty, or no list."""
+    """Return the members of an iterable that is no text or mapping, as a list.
+
+    Raises FieldError for `field` if `values` is anything else, or empty.
+    """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise FieldError(field, f"{values!r} is not a list", "a list such as [1, 2.5]")
     members = list(values)
@@ -160,9 +172,9 @@ def sequence(field: str, values: object) -> list[object]:
 
 
 def one_of(**alternatives: object) -> tuple[str, float]:
-    """Return name and value of the single alternative, such as rate=, mean= or scale=, that is not None.
+    """Return the name and the value of the single alternative, such as rate=, mean= or scale=, that is not None.
 
-    Raises FieldError if none is set, or several.
+    Raises FieldError if none is set, or several, or if the value is not a positive number.
     """
     present = [(name, value) for name, value in alternatives.items() if value is not None]
     if len(present) != 1:
@@ -173,7 +185,10 @@ def one_of(**alternatives: object) -> tuple[str, float]:
 
 
 def scale_of(unit_mean: float, /, **alternatives: object) -> float:
-    """Return the factor by which a law of mean `unit_mean` gets the given rate= or mean=, or a given factor itself."""
+    """Return the scale of a law that has the mean `unit_mean` at scale 1, from one of rate=, mean= or the scale itself.
+
+    Raises FieldError unless exactly one of the alternatives is a positive number, and the others are None.
+    """
     name, value = one_of(**alternatives)
     if name == "rate":
         return 1 / value / unit_mean

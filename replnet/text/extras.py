@@ -16,7 +16,10 @@ def is_installed(module: str) -> bool:
 
 
 def require_extra(module: str, wanted: str) -> None:
-    """Raise FieldError, which says how to install it, if `wanted` needs a library that is not installed."""
+    """Raise FieldError if the optional library `module`, one of EXTRAS, is not installed.
+
+    The error says that `wanted` needs it, and how to install it.
+    """
     if not is_installed(module):
         name, extra = EXTRAS[module]
         raise FieldError(wanted, f"{name} is not installed", f"pip install 'replnet[{extra}]'")

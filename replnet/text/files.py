@@ -22,14 +22,21 @@ OPEN_TO_READ = 0o644  # by everyone, and to write by its owner
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file that a user names, as `output_file` does."""
+    """Write a file that a user names, whole or not at all; a text is written in UTF-8.
+
+    Raises FieldError if it cannot be written, or is a link.
+    """
     with output_file(path) as file:
         file.write(content.encode(errors="replace") if isinstance(content, str) else content)
 
 
 @contextmanager
 def output_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Yield a file that a user names, as `replacing` does; raise FieldError if it cannot be written."""
+    """Yield a binary file to write, which takes the place of the file that a user names at the end.
+
+    After an error or an interruption the old file is as it was. Raises FieldError if the path is a link, or cannot be
+    written.
+    """
     try:
         with replacing(Path(path)) as file:
             yield file
@@ -40,10 +47,10 @@ def output_file(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write, which takes the place of a plain file, or of none, at the end.
+    """Yield a binary file to write, which takes the place of a plain file, or of none, at the end.
 
-    After an interruption there is the old file or the new one. Raises FieldError if the path is a link, and OSError,
-    which names the file, if it cannot be written.
+    After an interruption there is the old file or the new one; a pipe or device is written to directly. Raises
+    FieldError if the path is a link, and OSError, which names the file, if it cannot be written.
     """
     try:
         if _is_stream(path):
@@ -67,7 +74,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def _replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file beside `path`, which replaces it if all goes well."""
+    """Yield a temporary binary file beside `path`, which replaces it if all goes well, and is removed if not."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".replnet-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -114,14 +114,20 @@ class Term:
 
 
 def parse(text: str, form: Form) -> Term:
-    """Return the tree of a text; raise FieldError, with an empty field, that says where it goes wrong."""
+    """Return the tree of a text in the notation `form`, such as LAW or ARITHMETIC.
+
+    Raises FieldError, with an empty field, that says where the text goes wrong.
+    """
     if len(text) > form.longest:
         raise FieldError("", f"{len(text)} characters", f"at most {form.longest}")
     return _Parser(text, form).parse_all()
 
 
 def argument(text: str, field: str, right: str) -> str:
-    """Return the text in the brackets of a call with one argument; `right` says what the text in `field` should be."""
+    """Return the text in the brackets of `text`, a call with one argument, such as x of f(x).
+
+    Raises FieldError for anything else: `field` names the text in it, and `right` says what the text should be.
+    """
     try:
         call = parse(text, ARITHMETIC)
     except FieldError as error:
@@ -144,14 +150,17 @@ def canonical(name: str) -> str:
 
 @final
 class _Parser:
-    """A parser of `text` before one token, from `_begin` to `_end`; `_kind` of a mark or reserved word is itself."""
+    """A parser of a text, which stands before one token of it, from `_begin` to `_end`.
+
+    The `_kind` of this token is number, name, text, end or unknown; of a mark or a reserved word it is that itself.
+    """
 
     def __init__(self, text: str, form: Form) -> None:
         self._text, self._form, self._end = text, form, 0
         self._advance()
 
     def parse_all(self) -> Term:
-        """Return the tree of the whole text."""
+        """Return the tree of the whole text; raise FieldError if it is no single value."""
         node = self._value(0)
         if self._kind != "end":
             raise self._wrong("nothing more")
@@ -185,7 +194,10 @@ class _Parser:
         return FieldError("", wrong, f"expected {right}")
 
     def _expect(self, kind: str, right: str = "") -> None:
-        """Go past a token of this kind; raise FieldError if the current one is another."""
+        """Go past a token of this kind; raise FieldError if the current one is another.
+
+        In the error, `right` is what was expected; if empty, the kind.
+        """
         if self._kind != kind:
             raise self._wrong(right or repr(kind))
         self._take()
@@ -195,7 +207,11 @@ class _Parser:
         return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
     def _value(self, depth: int, least: int = IF) -> Term:
-        """Return as much as signs hold together that bind at least as firmly as `least`."""
+        """Return the tree of the value at which the parser stands, with the signs after it that are firm enough.
+
+        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value;
+        raises FieldError if these are too many.
+        """
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")
         signs = []
@@ -209,7 +225,10 @@ class _Parser:
         return node
 
     def _extend(self, left: Term, depth: int) -> Term:
-        """Return a value together with the sign after it and the value that follows."""
+        """Return the tree of the value `left`, the sign after it, at which the parser stands, and the next value.
+
+        `depth` is the number of brackets around it.
+        """
         level, begin = LEVELS[self._kind], left.begin
         if level == COMPARISON:
             signs, parts = [], [left]
@@ -226,7 +245,10 @@ class _Parser:
         return self._node("sign", sign, [left, right], begin)
 
     def _single(self, depth: int) -> Term:
-        """Return a value without signs around: a number, text, name, call, list or bracket."""
+        """Return the tree of a value without signs around it: a number, text, name, call, list or bracket.
+
+        `depth` is the number of brackets around it. Raises FieldError if none begins here.
+        """
         begin, kind = self._begin, self._kind
         if kind == "[":
             return self._node("list", None, self._items("]", depth), begin)
@@ -248,7 +270,10 @@ class _Parser:
         return self._node("name", name, [], begin)
 
     def _items(self, close: str, depth: int) -> list[Term]:
-        """Return what is between the opening bracket and `close`, separated by commas."""
+        """Return the trees of the items between the opening bracket, at which the parser stands, and `close`.
+
+        They are separated by commas; `depth` is the number of brackets around them.
+        """
         self._take()
         items: list[Term] = []
         while self._kind != close:
@@ -260,7 +285,10 @@ class _Parser:
         return items
 
     def _item(self, close: str, depth: int) -> Term:
-        """Return an item between brackets, which may be a named argument."""
+        """Return the tree of an item between brackets, which may be a named argument, name=value, before ")".
+
+        `close` is the closing bracket, and `depth` the number of brackets around the item.
+        """
         node = self._value(depth)
         if close == ")" and self._kind == "=" and node.kind == "name":
             self._take()
@@ -287,5 +315,5 @@ def list_text(values: Iterable[float]) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text in quotes, which LAW reads as the same text."""
+    """Return a text in quotes, which a law's text reads as the same text."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -68,7 +68,7 @@ def brief(value: float | None) -> str:
 
 
 def standard_errors_text(z: float | None) -> str:
-    """Return the text of the number of standard errors between measured and predicted; empty for None."""
+    """Return the text of z, the number of standard errors between measured and predicted, with sign; empty for None."""
     return "" if z is None else f"{z:+.2f}"
 
 
@@ -106,7 +106,7 @@ def duration(length: float, dated: bool) -> str:
 
 
 def text(value: Any) -> str:
-    """Return the text of an axis value or a table cell on a page; empty for what is missing."""
+    """Return the text of an axis value or a table cell on a page; empty for None, NaN and the like."""
     if isinstance(value, str):
         return clean(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -118,7 +118,7 @@ def text(value: Any) -> str:
 
 
 def clean(words: str) -> str:
-    """Return the text without characters that neither HTML nor SVG may hold."""
+    """Return the text with a replacement character for every one that neither HTML nor SVG may hold."""
     return _unprintable().sub("\ufffd", words)
 
 
@@ -134,7 +134,10 @@ def minus(number: str) -> str:
 
 
 def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
-    """Return the number of decimals that an interval supports; without interval, those of DIGITS figures."""
+    """Return the number of decimals, at most 9, to show of a value with the interval from `low` to `high`.
+
+    These are two figures of its half-width; five figures of the value if there is no interval (NaN).
+    """
     half = (high - low) / 2
     if half > 0:
         decimals = 1 - math.floor(math.log10(half))
@@ -146,7 +149,10 @@ def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
 
 
 def decimal_text(value: float, decimals: int) -> str:
-    """Return the text of a value with so many decimals, or in scientific notation if they would be too many to read."""
+    """Return the text of a value with so many decimals; empty for NaN.
+
+    It is in scientific notation if the value is too large or too small to read otherwise.
+    """
     if math.isnan(value):
         return ""
     if abs(value) >= 1e9 or 0 < abs(value) < 10 ** (1 - MOST_PLACES):
@@ -158,7 +164,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write a table as CSV."""
+    """Write a table with these column names and rows to the file `to` as CSV; texts like formulas get an apostrophe."""
     import csv
 
     out = csv.writer(to, lineterminator="\n")
@@ -167,7 +173,7 @@ def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object
 
 
 def csv_text(table: Any) -> str:
-    """Return a DataFrame as CSV, without its index."""
+    """Return a DataFrame as CSV, without its index; texts like formulas get an apostrophe."""
     texts = table.select_dtypes(["object", "string"])
     safe = table.assign(**{name: texts[name].map(as_cell) for name in texts})
     return str(safe.rename(columns=as_cell).to_csv(index=False, lineterminator="\n"))
@@ -182,7 +188,7 @@ def as_cell(value: object) -> object:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text is a number."""
+    """Whether a text is a number alone, without space around it."""
     try:
         float(text)
     except ValueError:

@@ -41,14 +41,20 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
 
 
 def put(document: Document, key: str, new: YamlNode) -> Document:
-    """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
+    """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law.
+
+    Raises InputError if the key leads nowhere.
+    """
     value = new.plain()
     text = number_text(value) if isinstance(value, float) else str(value)
     return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
 
 
 def value_of(text: str, origin: str) -> YamlNode:
-    """Return the value that `text` has in YAML, with the place `origin`; files count from the working directory."""
+    """Return the value that `text` has in YAML as a node, all with the place `origin`, such as `-s peers=3`.
+
+    Relative file names in it count from the working directory. Raises InputError if the text is no YAML.
+    """
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
@@ -62,7 +68,11 @@ def value_of(text: str, origin: str) -> YamlNode:
 def _put(
     node: YamlNode, keys: tuple[str, ...], new: YamlNode, text: str, path: tuple[str | int, ...], origin: str
 ) -> YamlNode:
-    """Return `node` with `new` at `keys`; `path` leads from the root to `node`, and `text` is how `new` is written."""
+    """Return `node` with `new` at `keys`, which may lead to a parameter inside the text of a law.
+
+    `path` leads from the root to `node`, `text` is how `new` is written, and `origin` the place of the new value.
+    Raises InputError if the keys lead nowhere.
+    """
     if not keys:
         return new
     mark = Mark(None, None, origin)
@@ -99,7 +109,10 @@ def call_of(text: str) -> Call | None:
 
 
 def with_parameter(call: Call, name: str, text: str) -> str:
-    """Return the text of a law with one parameter set."""
+    """Return the text of the law `call` with the parameter `name` set to `text`.
+
+    A rate, mean, period or scale takes the place of any other of these.
+    """
     replaced = SPEED if name in SPEED else {name}
     other_arguments = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
     return f"{call.value}({', '.join([*other_arguments, f'{name}={text}'])})"
@@ -154,7 +167,10 @@ def _is_record(path: tuple[str | int, ...]) -> bool:
 
 
 def _with_records(text: str, change: Callable[[str], str]) -> str:
-    """Return the text of a law with `change(name)` in place of the files of its traces."""
+    """Return the text of a law with `change(name)` in place of the files of its traces, in quotes.
+
+    A text that is no law is returned as it is.
+    """
     try:
         tree = parse(text, LAW)
     except FieldError:  # raised where the law is read

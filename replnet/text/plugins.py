@@ -12,10 +12,10 @@ from replnet.text.errors import FieldError
 def load_plugins(
     group: str, registry: MutableMapping[str, Any], mark: str, examine: Callable[[Any], object] = lambda one: None
 ) -> dict[str, str]:
-    """Load the entry points of a group, whose modules enter functions marked @`mark` into `registry`.
+    """Load the entry points of a group, whose modules enter what is marked @`mark` into `registry` under its name.
 
-    Returns, by name, why an entry point is not in `registry`, which keeps no other from being loaded. `examine` raises
-    for additions that cannot be used.
+    Returns, by name, why an entry point is not in `registry`; one that fails keeps no other from being loaded.
+    `examine` is called with each addition, and raises if it cannot be used, which removes it.
     """
     failures: dict[str, str] = {}
     before = set(registry)

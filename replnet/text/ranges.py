@@ -27,12 +27,18 @@ Place = tuple[str | int, ...]
 
 
 def is_range(text: str) -> bool:
-    """Whether a text is a range."""
+    """Whether a text has the form of a range, such as 1:9, 1:8:8 or 10:500:30log."""
     return RANGE.fullmatch(text.strip()) is not None
 
 
 def points_of(text: str, place: Place = ()) -> list[int | float]:
-    """Return the points of a range, in ascending order; errors name the place of its text."""
+    """Return the points of a range such as 1:9, 1:8:8 or 10:500:30log, in ascending order and without duplicates.
+
+    Its parts are the first and the last point, and their number, which may be left out if both are whole; with log,
+    steps are equal factors. Points are whole where all steps are, or if steps are equal factors between whole ends,
+    where they are rounded. Raises FieldsError if the text is no such range; `place` is its path below the field that is
+    read, which the error names.
+    """
     match = RANGE.fullmatch(text.strip())
     require(match is not None, place, f"{short_repr(text)} is not a range", RANGES)
     assert match is not None
@@ -55,6 +61,9 @@ def points_of(text: str, place: Place = ()) -> list[int | float]:
 
 
 def require(holds: bool, place: Place, wrong: str, right: str) -> None:
-    """Raise FieldsError at this place, with what is wrong and what would be right, unless it is fine."""
+    """Raise FieldsError at this place, unless something `holds`, with what is wrong and what would be right.
+
+    `place` is a path below the field that is read.
+    """
     if not holds:
         raise FieldsError([(place, wrong, right)])

@@ -33,7 +33,9 @@ _QUANTITY = re.compile(
 
 
 def without_units(text: str, unit: str | None) -> str:
-    """Return the text with times and rates that have a unit of their own replaced by plain numbers in `unit`.
+    """Return the text of a law with times and rates that have a unit of their own replaced by plain numbers in `unit`.
+
+    Raises FieldError for a unit where none can be, or for any if `unit` is None, as the network has none.
 
     >>> without_units("windowed(rate=3/h, window=30min, period=1d)", "h")
     'windowed(rate=3, window=0.5, period=24)'
@@ -52,7 +54,8 @@ def without_units(text: str, unit: str | None) -> str:
 def in_unit(value: Any, unit: str | None, name: str) -> Any:
     """Return the number in `unit` of a text such as `5min` or `3/h`, or any other value as it is.
 
-    `name` is the argument that the value is for, which tells whether a time or a rate is right.
+    `name` is the argument that the value is for, which tells whether a time or a rate is right. Raises FieldError if
+    the text is the wrong one, or has a unit while `unit` is None, as the network has none.
     """
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or match["name"]:
@@ -62,7 +65,10 @@ def in_unit(value: Any, unit: str | None, name: str) -> Any:
 
 
 def time_in(value: Any, unit: str | None, field: str) -> Any:
-    """Return the time in `unit` of a text such as `2h`, or a value that is no text as it is; errors name `field`."""
+    """Return the time in `unit` of a text such as `2h` or `3`, or a value that is no text as it is.
+
+    Raises FieldError for `field` if the text is no time, or has a unit while `unit` is None.
+    """
     if not isinstance(value, str):
         return value
     try:
@@ -90,7 +96,10 @@ def name_units(text: str, unit: str | None) -> str:
 
 
 def _check_dimension(name: str, match: re.Match[str]) -> None:
-    """Raise FieldError if an argument of this name must not have a time, or a rate, as its value."""
+    """Raise FieldError if the argument `name` cannot have the quantity in `match`, a time or a rate, as its value.
+
+    Without a name, it may be either.
+    """
     if name in RATE_ARGUMENTS and not match["per"]:
         raise FieldError(name, f"{match[0]} is a time", f"so many in a unit of time, such as 3/{match['unit']}")
     if name in TIME_ARGUMENTS and match["per"]:

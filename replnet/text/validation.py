@@ -52,7 +52,11 @@ def validate(model: type[Model], data: Mapping[str, Any], document: Document | N
 def validate_by(
     models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None
 ) -> Model:
-    """Return `data` as the model that its `field` names; raise InputError as `validate` does."""
+    """Return `data` as an instance of the model, of `models` by name, that its `field` names.
+
+    Raises InputError with every problem, with its place in `document` if there is one; an unknown or missing name is
+    one.
+    """
     name = data.get(field)
     if isinstance(name, str) and name in models:
         return validate(models[name], data, document)
@@ -62,7 +66,11 @@ def validate_by(
 
 
 def _context(model: type[BaseModel], data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
-    """Return what a field may need to know beyond its own value; a unit only if the model has one."""
+    """Return what validators may need to know beyond a field's own value: unit, folder, names of nodes, laws so far.
+
+    The unit is left out if the model has no such field. Without `document`, there is no folder; the names of nodes are
+    None if a file may list more.
+    """
     # If the network has a file, it lists further nodes.
     nodes, unit = data.get("nodes") if data.get("file") is None else None, data.get("unit")
     is_known = unit is None or (isinstance(unit, str) and unit in MICROSECONDS)
@@ -76,7 +84,11 @@ def _context(model: type[BaseModel], data: Mapping[str, Any], document: Document
 
 
 def problem_at(document: Document | None) -> Callable[[Fault], Problem]:
-    """Return a function that turns a fault into a problem with its place in the document, if there is one."""
+    """Return a function that turns a fault into a problem with its place in the document.
+
+    A fault is its path, what is wrong, what would be right, and whether the key is meant, not the value. Without
+    document, the problem has no place.
+    """
 
     def locate(fault: Fault) -> Problem:
         path, wrong, right, key = fault
@@ -88,7 +100,11 @@ def problem_at(document: Document | None) -> Callable[[Fault], Problem]:
 
 
 def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: bool) -> Iterator[Fault]:
-    """Yield the faults of an error of pydantic, in our words; `with_suggestion` adds the nearest known name."""
+    """Yield the faults that an error `detail` of pydantic stands for, in our words.
+
+    A fault is its path, what is wrong, what would be right, and whether the key is meant. `data` was validated by
+    `model`. With `with_suggestion`, an unknown field gets the nearest known name.
+    """
     path, owner = _place(detail["loc"], model, data)
     kind, value, cause = detail["type"], detail["input"], detail.get("ctx", {}).get("error")
     if isinstance(cause, FieldError):
@@ -115,9 +131,10 @@ def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: boo
 
 
 def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
-    """Return pydantic's location without parts that are not in the data, and the model whose field its last part is.
+    """Return pydantic's location `loc` without the parts that are not in the data, and a model.
 
-    Such parts are tags of unions, and the list around a single value.
+    Such parts are tags of unions, and the list around a single value. The model is the one whose field is the last
+    part, or None if there is none.
     """
     path: list[str | int] = []
     owner, models, names = None, [model], False  # names: the next part is a name that the user chose

@@ -47,7 +47,10 @@ HINTS = {
 
 
 def scalar(text: str) -> Scalar:
-    """Return the value of an unquoted scalar, by the core schema of YAML 1.2."""
+    """Return the value of an unquoted YAML scalar: a number, truth value, None, or else the text itself.
+
+    It goes by the core schema of YAML 1.2, in which `on` and `yes` are texts.
+    """
     if text in WORDS:
         return WORDS[text]
     # Python refuses to convert longer runs of digits, and no field needs them.
@@ -59,7 +62,10 @@ def scalar(text: str) -> Scalar:
 
 
 def compose(text: str, name: str) -> YamlNode:
-    """Return the mapping in a text of YAML as a node; `name` is the file in errors."""
+    """Return the mapping in a text of YAML as a node; raise InputError if it has none, or is no YAML.
+
+    `name` is the file in errors.
+    """
     return _Composer(text, name).document()
 
 
@@ -81,7 +87,10 @@ class _Composer:
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
 
     def document(self) -> YamlNode:
-        """Return the only document of the stream, which must be a mapping."""
+        """Return the only document of the text as a node, which must be a mapping.
+
+        Raises InputError, with all problems, if there is no such document.
+        """
         self._next()
         event = self._next()
         if _kind(event) == "StreamEnd":
@@ -123,7 +132,10 @@ class _Composer:
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
     def _node(self, event: Any, path: Route) -> YamlNode:
-        """Return the node that begins with this event."""
+        """Return the node that begins with this event, reading all events of it; `path` leads to it from the top.
+
+        Raises InputError if it is nested too deeply, or has an unknown tag.
+        """
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
             raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
@@ -147,7 +159,10 @@ class _Composer:
         return node
 
     def _alias(self, name: str, mark: Mark) -> YamlNode:
-        """Return the node that an alias stands for, at the place of the alias."""
+        """Return the node that the alias `name` stands for, with the place of the alias, `mark`.
+
+        Raises InputError if there is none, if it contains the alias, or if aliases stand for too many nodes.
+        """
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
         anchor = self.anchors[name]
@@ -161,7 +176,10 @@ class _Composer:
         return replace(node, mark=mark, bare=False)
 
     def _scalar(self, event: Any, tag: str | None, mark: Mark) -> YamlNode:
-        """Return the node of a scalar, by its tag if it has one."""
+        """Return the node of the scalar that an event gives, with the place `mark`, read by its tag if it has one.
+
+        Raises InputError if it does not fit that tag.
+        """
         text = event.value
         if tag is None:
             bare = event.implicit[0] and event.style in (None, "")
@@ -173,7 +191,10 @@ class _Composer:
         return YamlNode(value, mark)
 
     def _sequence(self, flow: bool, path: Route) -> list[YamlNode]:
-        """Return the items of a sequence; `flow` if it is in brackets."""
+        """Return the items of the sequence at `path` whose first event has been read; `flow` if it is in brackets.
+
+        In brackets, a law that was cut at the commas within its parentheses is put together again.
+        """
         items: list[YamlNode] = []
         while _kind(entry := self._next()) != "SequenceEnd":
             item = self._node(entry, [*path, len(items)])
@@ -184,7 +205,11 @@ class _Composer:
         return items
 
     def _mapping(self, flow: bool, path: Route) -> dict[str, YamlNode]:
-        """Return the values of a mapping by key; `flow` if it is in braces."""
+        """Return the values, by key, of the mapping at `path`, of which the first event has been read.
+
+        `flow` says that it is in braces; there, a law that was cut at the commas within its parentheses is put together
+        again. A key that is given twice is added to the problems.
+        """
         items: dict[str, YamlNode] = {}
         last = ""
         while _kind(entry := self._next()) != "MappingEnd":

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def yaml_text(data: Any) -> str:
-    """Return YAML 1.2 that `yaml_reader` reads as the same data."""
+    """Return plain data as YAML 1.2 in block style, which reads back as the same data."""
     from ruamel.yaml import YAML
 
     writer = YAML()

@@ -71,7 +71,11 @@ MOST_SLOPES = 50_000  # evaluations of the equations in a panel; ordinary ones t
 
 @dataclass(frozen=True, eq=False)
 class Cluster(InformationAge):
-    """Abstract: the age of the freshest of `ask` copies in a cluster of replicas, each of which polls `peers`."""
+    """The abstract age of the freshest of `ask` copies in a cluster of replicas, chosen at random among these.
+
+    Each replica pulls from the source at intervals of law `downloads`, and from `peers` random others at intervals of
+    law `polls`.
+    """
 
     replicas: int
     downloads: Law
@@ -85,7 +89,7 @@ class Cluster(InformationAge):
         return Scales(scales.breaks, (*scales.marks[:3], 0.3 * self.polls.mean))
 
     def alone(self, x: Array) -> Array:
-        """Return G of (1), the tail of the age of a replica's own downloads."""
+        """Return, at every x, the chance that a replica's own last download is longer ago than x."""
         return self.downloads.rate * self.downloads.excess(x)
 
     def bound(self, x: Array) -> Array:
@@ -93,18 +97,25 @@ class Cluster(InformationAge):
 
     @cached_property
     def chance_missed(self) -> Array:
-        """1 - psi of (3): the chance that none of the replicas asked has it, by the number of those that have it."""
+        """The chance that a client asks none of the j replicas that know of something new, for j from 0 to all."""
         return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
 
 
 def missing_all(population: int, chosen: int, marked: Array) -> Array:
-    """Return the chance that `chosen` distinct of a population miss all `marked` ones, C(n-j, k) / C(n, k)."""
+    """Return the chance that `chosen` distinct members of a population miss all `marked` ones.
+
+    `marked` is an array of their numbers, and so is the result.
+    """
     drawn = np.arange(chosen)[:, None]
     return np.prod(np.maximum(population - marked - drawn, 0) / (population - drawn), axis=0)
 
 
 def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Array:
-    """Return the rates (2) at which the number of replicas that have it grows, by rates of downloads and polls."""
+    """Return the rates at which one more replica learns of something new, for 0 to all but one that know of it.
+
+    A replica learns of it by a download, at rate `downloads`, or by a poll, at rate `polls`, if one of the `peers`
+    asked knows it.
+    """
     have = np.arange(replicas, dtype=float)
     return (replicas - have) * (downloads + polls * (1 - missing_all(replicas - 1, peers, have)))
 
@@ -114,18 +125,18 @@ def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Ar
 
 @final
 class Chain(Cluster):
-    """The age in a cluster with Poisson downloads: (3) by (5), and its transform (4)."""
+    """The age of the freshest of `ask` copies in a cluster with Poisson downloads and Poisson polls, exact."""
 
     basis = CHAIN
 
     @cached_property
     def rates(self) -> Array:
-        """The rates (2) at which the number of replicas that have it grows."""
+        """The rates at which one more replica learns of something new, for 0 to all but one that know of it."""
         return birth_rates(self.replicas, self.downloads.rate, self.polls.rate, self.peers)
 
     @cached_property
     def reach(self) -> float:
-        """A time past which the tail is below VANISHED, by Chernoff's bound of the time until all replicas have it."""
+        """An age past which the tail is below 1e-13, by Chernoff's bound of the time until all replicas know."""
         s = self.rates.min() / 2
         return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
 
@@ -145,22 +156,27 @@ class Chain(Cluster):
         return fit(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
 
     def by_inversion(self, x: Array) -> Array:
-        """Return the tail by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
+        """Return P(X > x) at every x, by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
         nodes, weights = euler_weights(EULER_TERMS)
         transforms = [[(1 - self._transform(s)) / s for s in nodes / at] for at in x]
         return np.clip(np.real(transforms) @ weights / x, 0.0, 1.0)
 
     def _transform(self, s: complex) -> complex:
-        """Return E[exp(-s X)] by (4), at a complex s."""
+        """Return E[exp(-s X)], X being the age, at a complex s."""
         return complex(-np.diff(self.chance_missed) @ np.cumprod(self.rates / (self.rates + s)))
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)] by (4)."""
+        """Return E[exp(-rate X)], X being the age, from the rates at which replicas learn of something new."""
         return self._transform(rate).real
 
 
 def stopped_means(rates: Array, chance_missed: Array) -> Array:
-    """Return the chances that a client misses it after 0, 1, ... steps of the chain, c_n of (5), until they vanish."""
+    """Return the chances that a client misses something new after 0, 1, ... steps of a chain, until they vanish.
+
+    The chain is the number of replicas that know of it: it sets out from 0, has its steps at the largest of `rates`,
+    and in each goes up by one with a chance in proportion to its own rate. `chance_missed` is the chance that a client
+    asks none of those that know, by their number.
+    """
     up = np.append(rates / rates.max(), 0.0)
     state = np.zeros(len(chance_missed))
     state[0] = 1.0
@@ -174,9 +190,10 @@ def stopped_means(rates: Array, chance_missed: Array) -> Array:
 
 
 def poisson_mixture(means: Array, expected: Array) -> Array:
-    """Return the tail (5) from the c_n (`means`), at the `expected` numbers of steps beta x.
+    """Return, for each number in the array `expected`, the mean of means[N] with N Poisson of that expectation.
 
-    Terms further than nine deviations from these are left out, below 1e-16.
+    `means` is taken as 0 past its end. Terms further than nine deviations from the expectation are left out, below
+    1e-16.
     """
     logs = np.cumsum(np.log(np.maximum(np.arange(len(means) + 1), 1), dtype=np.longdouble)).astype(float)
     mixed = np.empty(len(expected))
@@ -192,7 +209,10 @@ def poisson_mixture(means: Array, expected: Array) -> Array:
 
 
 def euler_weights(terms: int) -> tuple[Array, Array]:
-    """Return nodes and weights with f(x) = sum weights Re F(nodes / x) / x, after Abate and Whitt."""
+    """Return nodes and weights with f(x) = sum weights Re F(nodes / x) / x, F being the Laplace transform of f.
+
+    There are 2 `terms` + 1 of each, after Abate and Whitt.
+    """
     k = np.arange(2 * terms + 1)
     binomial = np.array([math.comb(terms, i) for i in range(terms + 1)]) / 2.0**terms
     xi = np.ones(2 * terms + 1)
@@ -207,7 +227,10 @@ def euler_weights(terms: int) -> tuple[Array, Array]:
 
 @final
 class DownloadChain(Cluster):
-    """The age in a cluster with Poisson polls and any downloads: (3) by its differential equations."""
+    """The age of the freshest of `ask` copies in a cluster with Poisson polls and any downloads.
+
+    It comes from the differential equations of the number of replicas that know of something new.
+    """
 
     basis = DOWNLOAD_CHAIN
 
@@ -216,11 +239,14 @@ class DownloadChain(Cluster):
 
     @property
     def resolution(self) -> float:
-        """The tolerance of a panel."""
+        """The tolerance of the tail on a panel: 1e-9, or 1e-6 if the law of downloads has more than 64 bends."""
         return INTEGRATED if len(self.downloads.breaks) <= FEW else ROUGH
 
     def hazard(self, x: float) -> float:
-        """Return the hazard (1) of a replica's downloads at age x."""
+        """Return the rate at which the next download comes, going backwards, if none came in the last x.
+
+        It is the hazard rate of the age of a replica's downloads.
+        """
         return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
 
     @cached_property
@@ -248,7 +274,11 @@ class DownloadChain(Cluster):
         return Curve(np.asarray(edges), np.column_stack(tails), 0.0)
 
     def _integrate_panel(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
-        """Return the tail at the points of a panel, and the state at its end."""
+        """Return the tail of the age at the points of a panel, and the state at its end.
+
+        A state has the chances that 0, 1, ... replicas know of something new; `state` is that at the panel's `start`.
+        Raises TooLongError if that takes minutes.
+        """
         # Not solve_ivp, whose LSODA keeps some kB of each call for ever (SciPy 1.17).
         from scipy.integrate import ODEintWarning, odeint
 

@@ -60,21 +60,24 @@ NO_RECENT = "no formula for recent selection: the source's list makes peers depe
 
 @final
 class InterpolatedCluster(Cluster):
-    """The age in a cluster of many replicas, by (2) from that in a smaller one and in a very large one."""
+    """The age of the freshest of `ask` copies in a cluster of many replicas.
+
+    It lies between that in a smaller cluster and that in a very large one.
+    """
 
     @cached_property
     def limit(self) -> ClusterLimit:
-        """The age in a very large cluster."""
+        """The age in a cluster of the same laws with ever more replicas."""
         return cluster_limit(self.downloads, self.polls, self.peers, ask=self.ask)
 
     @cached_property
     def smaller(self) -> InformationAge:
-        """The age in a smaller cluster, of SAMPLED replicas or somewhat more."""
+        """The age in a cluster of the same laws with `smaller_size` replicas."""
         return cluster(self.smaller_size, self.downloads, self.polls, self.peers, ask=self.ask)
 
     @property
     def smaller_size(self) -> int:
-        """The number of replicas of the smaller cluster."""
+        """The number of replicas of the smaller cluster: 40, or twice as many as are polled or asked if more."""
         return sampled_size(self.peers, self.ask)
 
     @cached_property
@@ -91,7 +94,7 @@ class InterpolatedCluster(Cluster):
         )
 
     def freshness(self, updates: Law) -> Prediction:
-        """Predict the freshness, as inaccurate as the parts of (2) are for these updates."""
+        """Predict the freshness of the copy, with the accuracy that the interpolation has for these updates."""
         result, of_smaller = super().freshness(updates), self.smaller.freshness(updates)
         shortfall = max(self.limit.freshness(updates).value - result.value, 0.0)
         return replace(result, accuracy=SHARE * shortfall + of_smaller.accuracy + FLOOR * result.value)
@@ -101,7 +104,10 @@ class InterpolatedCluster(Cluster):
         return self.limit.scales
 
     def _between(self, in_limit: Array, in_smaller: Array) -> Array:
-        """Return P(X <= x) by (2), from that of the limit and of the smaller cluster."""
+        """Return P(X <= x) in this cluster, from that in the limit of very many replicas and in the smaller cluster.
+
+        All are arrays over the same x.
+        """
         whole = self.replicas * in_smaller + self.smaller_size * (in_limit - in_smaller)
         return np.where(whole > 0, in_limit * in_smaller * self.replicas / np.where(whole > 0, whole, 1.0), 0.0)
 
@@ -112,9 +118,11 @@ class InterpolatedCluster(Cluster):
 
 
 def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, ask: int = 1) -> InformationAge:
-    """Return the age of the freshest of `ask` copies in a cluster, by the formula that the head names.
+    """Return the age of the freshest of `ask` copies in a cluster, relative to where the cluster downloads from.
 
-    Raises FieldError (a ValueError) for shapes that cannot be.
+    Each replica downloads at intervals of law `downloads`, and pulls from `peers` random others at intervals of law
+    `polls` (None: never). Whether the age is exact depends on laws and sizes, as its basis says. Raises FieldError (a
+    ValueError) for shapes that cannot be.
     """
     _require_shape(replicas, peers, ask)
     if polls is None or peers == 0 or ask == replicas:
@@ -133,12 +141,15 @@ def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *,
 
 
 def sampled_size(peers: int, ask: int) -> int:
-    """Return up to how many replicas paths are sampled."""
+    """Return up to how many replicas the age in a cluster is computed from sampled paths of its polls.
+
+    `peers` are polled at once, and a client asks `ask`.
+    """
     return max(SAMPLED, 2 * peers, 2 * ask)
 
 
 def _require_shape(replicas: int, peers: int, ask: int) -> None:
-    """Raise FieldError if there is no such cluster."""
+    """Raise FieldError if no cluster has so many replicas, `peers` asked in a poll and `ask` by a client."""
     if replicas < 1:
         raise FieldError("replicas", f"{replicas} is no cluster", "1 or more")
     if not 0 <= peers < replicas:
@@ -151,11 +162,12 @@ def _require_shape(replicas: int, peers: int, ask: int) -> None:
 def cluster_limit(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> ClusterLimit:
     """Return the limit, for ever more replicas, of the age of the freshest of `ask` copies in a cluster.
 
-    A poll asks `peers` random replicas.
+    Each replica downloads at intervals of law `downloads`, and pulls from `peers` random others at intervals of law
+    `polls`.
     """
     return ClusterLimit(0, downloads, polls, peers, ask)
 
 
 def fast_poll_limit(downloads: Law, replicas: int) -> InformationAge:
-    """Return the age in a cluster whose polls are infinitely frequent (P2P Thm 6). Limit of fast polls, exact in m."""
+    """Return the age of a copy in a cluster whose polls are infinitely frequent: that of the freshest (P2P Thm 6)."""
     return best_of([direct(downloads)] * replicas)

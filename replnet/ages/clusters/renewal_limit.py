@@ -76,7 +76,10 @@ _INTEGRAL = ((_T[None, :] ** (_POWERS + 1) - (-1.0) ** (_POWERS + 1)) / (_POWERS
 
 
 def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array:
-    """Return the tail H of (4) at x, for downloads and polls at these rates."""
+    """Return, at every x, P(X > x) in a cluster of very many replicas with Poisson downloads and polls.
+
+    `downloads` and `polls` are their rates, and a poll asks `peers` replicas.
+    """
     total = downloads + polls
     # In logarithms, as the exponential overflows long before H vanishes.
     grown = peers * total * np.asarray(x) + np.log(downloads / total)
@@ -85,7 +88,7 @@ def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array
 
 @final
 class ClusterLimit(Cluster):
-    """The age in a cluster of very many replicas, whose number does not matter."""
+    """The age of the freshest of `ask` copies in a cluster of very many replicas, whose number does not matter."""
 
     basis = LIMIT
 
@@ -105,7 +108,11 @@ class ClusterLimit(Cluster):
 
 
 def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
-    """Return the tail H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
+    """Return the tail of a copy's age in a cluster of very many replicas, on [0, horizon] or up to where it vanishes.
+
+    `downloads` and `polls` are the laws of their intervals, and a poll asks `peers` replicas. The curve is good to
+    about 1e-9 where the laws are smooth.
+    """
     if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
         edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
         return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
@@ -115,7 +122,12 @@ def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
 @final
 @dataclass(slots=True)
 class LimitSolution:
-    """The tail H solved so far, and M of (1), on the panels behind; and the factor Phi at the front."""
+    """The tail of a copy's age in a cluster of very many replicas, as far as it is solved, panel by panel.
+
+    `elapsed` is the distribution function of poll intervals, and `edges` are those of the panels so far. On these,
+    `misses` is the chance that neither the peers of a poll nor the polls before it have a copy younger than x; `phi` is
+    the chance, at the last edge, that no poll brings one.
+    """
 
     downloads: Law
     polls: Law
@@ -127,9 +139,9 @@ class LimitSolution:
     phi: float = 1.0
 
     def advance(self, end: float, resolution: float) -> bool:
-        """Add a panel up to `end` if it is resolved, and return whether it is.
+        """Solve the next panel, up to `end`, and add it if it is resolved to `resolution`; return whether it is.
 
-        An infinite resolution takes any panel that can be solved.
+        An infinite resolution takes any panel that can be solved, and raises NoFormulaError if this one cannot.
         """
         width = end - self.edges[-1]
         panel = self._solve_panel(panel_points(self.edges[-1], end), width)
@@ -151,7 +163,10 @@ class LimitSolution:
         return True
 
     def _solve_panel(self, z: Array, width: float) -> tuple[Array, Array] | None:
-        """Return the tail H and K of (1) at the points of the next panel, or None if the panel is too wide."""
+        """Return the tail and K at the points z of the next panel, or None if the panel is too wide to iterate on.
+
+        K(z) is the chance that no poll brings newer data when one was made z before; `width` is that of the panel.
+        """
         constant, own_part = 1 + self._history(z), self._own_part(z - self.edges[-1], width)
         alone = self.downloads.rate * np.asarray(self.downloads.excess(z))
         # Values at the points, to the integral up to each of them.
@@ -167,14 +182,21 @@ class LimitSolution:
         return (h, k) if change < 1e-13 else None
 
     def _history(self, z: Array) -> Array:
-        """Return the part of (2) over panels behind, at the points z of the next panel."""
+        """Return, at the points z of the next panel, what the panels before it contribute to K(z) - 1.
+
+        K(z) is the chance that no poll brings newer data when one was made z before.
+        """
         if not self.misses:
             return np.zeros_like(z)
         slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
         return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=self.edges[-1])
 
     def _own_part(self, inside: Array, width: float) -> Array:
-        """Return the part of (2) over the panel itself, as a matrix on the values of M at its points."""
+        """Return what a panel itself adds to the chance that no poll brings newer data, as a matrix.
+
+        It takes the values of `misses` at the panel's points to what they add there. `inside` are the points from the
+        panel's begin.
+        """
         row, low, wide = split_points(np.array([0.0, width]), self.elapsed.edges, inside)
         y = low[:, None] + wide[:, None] * GAUSS_NODES
         degree = np.arange(1, NODES)
@@ -186,9 +208,10 @@ class LimitSolution:
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
-    """Return where H may bend: at sums of poll intervals that have mass, alone and after a bend of the downloads.
+    """Return ages where the tail may bend, ascending, with 0 among them; about 24 at most.
 
-    The first of them only: later ones are faint, and found by halving panels where they are not.
+    They are bends of the downloads, and sums of poll intervals that have mass, alone or after such a bend, below the
+    horizon. Later ones are faint, and found by halving panels where they are not.
     """
     steps = np.array(thin_out(polls.breaks))
     points = np.array([0.0, *thin_out(downloads.breaks)])
@@ -202,9 +225,10 @@ def bends(downloads: Law, polls: Law, horizon: float) -> Array:
 
 
 def solve_limit(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
-    """Return the tail H on [0, horizon] by solving (1).
+    """Return the tail of a copy's age in a cluster of very many replicas, on [0, horizon] or up to where it vanishes.
 
-    Recorded laws are replaced by ones of few values, which moves H by some 1e-4.
+    `downloads` and `polls` are the laws of their intervals, and a poll asks `peers` replicas. Recorded laws are
+    replaced by ones of few values, which moves the tail by some 1e-4.
     """
     most_bends = max(len(downloads.breaks), len(polls.breaks))
     resolution = RESOLVED if most_bends <= FEW_BENDS else ROUGH if most_bends <= FEW else ROUGHER

@@ -53,7 +53,11 @@ SPREAD = Basis(
 
 
 class Points:
-    """The coordinates of all paths, one after the other: from shifted lattices as long as they last, then random."""
+    """The coordinates of random samples, one after another: from shifted lattices as long as they last, then random.
+
+    Each lattice has `size` points, and a sample, called a path, for each: path p is point p % size of lattice p //
+    size.
+    """
 
     def __init__(self, size: int, multiplier: int) -> None:
         self.size, self.multiplier, self.used = size, multiplier, 0
@@ -61,7 +65,7 @@ class Points:
         self._shifts = self._chance.random((COORDINATES, LATTICES))
 
     def uniform(self, paths: Array) -> Array:
-        """Return the next coordinate of these paths, in (0, 1)."""
+        """Return the next coordinate of the paths with these numbers, in (0, 1]; it is used up for all paths."""
         if self.used == COORDINATES:
             return 1 - self._chance.random(len(paths))
         generator = pow(self.multiplier, self.used, self.size)
@@ -71,14 +75,14 @@ class Points:
         return np.maximum((point * generator % self.size / self.size + shift) % 1.0, 1e-16)
 
     def exponential(self, paths: Array) -> Array:
-        """Return the next coordinate of these paths, as draws from the exponential law of mean 1."""
+        """Return the next coordinate of the paths with these numbers, as draws from the exponential law of mean 1."""
         return -np.log(self.uniform(paths))
 
 
 def chances_of_new(replicas: int, peers: int) -> Array:
-    """Return P(at most n of a poll's peers are new), n = 0 ... k - 1 (columns), by the number of members (rows).
+    """Return the chance that at most n of the `peers` of a poll are new, n = 0 ... peers - 1 (columns).
 
-    The member that polls is among the members.
+    Rows are numbers of members so far, of which the replica that polls is one; new are those that are no members.
     """
     rows = np.zeros((replicas + 1, peers))
     ways = math.comb(replicas - 1, peers)
@@ -90,7 +94,11 @@ def chances_of_new(replicas: int, peers: int) -> Array:
 
 
 def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points) -> Array:
-    """Return the ages T at which replicas that are not asked join: by lattice, in the order of joining, and by path."""
+    """Return sampled ages at which the replicas beside the `ask` ones that a client asks join these, backwards in time.
+
+    A replica joins when a member polls it, which asks `peers` others at intervals of law `polls`. The array is by
+    lattice of `points`, order of joining, and sample in the lattice.
+    """
     count = points.size * LATTICES
     paths = np.arange(count)
     joining = np.full((count, replicas), np.inf)
@@ -119,7 +127,12 @@ def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points
 
 @lru_cache(maxsize=8)
 def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
-    """Return `joining_ages` on the largest lattices that MOST_JOINS allows, kept for other laws of downloads."""
+    """Return sampled ages at which the replicas beside the `ask` ones that a client asks join these, backwards in time.
+
+    A replica joins when a member polls it, which asks `peers` others at intervals of law `polls`. The array is by
+    lattice, order of joining, and sample in the lattice; there are fewer samples for more replicas. It is cached, as it
+    does not depend on the downloads.
+    """
     joins = LATTICES * (replicas - ask)
     size, multiplier = next((lattice for lattice in SIZES if joins * lattice[0] <= MOST_JOINS), SIZES[-1])
     return joining_ages(polls, replicas, peers, ask, Points(size, multiplier))
@@ -127,7 +140,10 @@ def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
 
 @final
 class SampledCluster(Cluster):
-    """The age in a cluster of few replicas with any laws, by (1) on sampled paths."""
+    """The age of the freshest of `ask` copies in a cluster of few replicas with any laws.
+
+    It is computed from random samples of the polls, backwards in time, within a statistical error.
+    """
 
     @cached_property
     def basis(self) -> Basis:
@@ -147,7 +163,7 @@ class SampledCluster(Cluster):
         return x, asked_part * rest.mean(axis=0), SURE * asked_part * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
 
     def freshness(self, updates: Law) -> Prediction:
-        """Predict the freshness, as inaccurate as P(X > x) is on average over the ages x of the updates."""
+        """Predict the freshness of the copy, with the mean error of P(X > x) over the ages x of the updates."""
         result = super().freshness(updates)
         x, _, error = self._errors
         edges = np.concatenate([[0.0], updates.rate * updates.integrated_tail(x), [1.0]])
@@ -165,7 +181,7 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _rest(self) -> GrowingCurve:
-        """R, the mean over paths of the part of (1) of the replicas that are not asked."""
+        """The factor of P(X > x) that comes from the replicas that are not asked, as a mean over samples of polls."""
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)
@@ -174,7 +190,10 @@ class SampledCluster(Cluster):
         return GrowingCurve(curve)
 
     def _rest_by_lattice(self, x: Array) -> Array:
-        """Return R at these ages by each lattice, a row each."""
+        """Return the factor of P(X > x) that comes from the replicas that are not asked.
+
+        Rows are the independent estimates of the lattices, and columns the ages x.
+        """
         ages = sampled_paths(self.polls, self.replicas, self.peers, self.ask)
         scale = self.downloads.mean * NEAREST
         grid = scale * np.expm1(np.arange(STEPS + 1) * (FARTHEST / STEPS))

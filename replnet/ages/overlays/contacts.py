@@ -18,9 +18,9 @@ WIDE = 200  # longer lists are not compared for whether they are the same but fo
 
 
 class NodePull(NamedTuple):
-    """A pull of a node at Poisson instants of this rate: it asks `ask` of the others on a list, all choices alike.
+    """A pull of a node at Poisson instants of this rate: it asks `ask` distinct nodes of `among`, but not itself.
 
-    Replies are `delay` old when they arrive.
+    All choices are equally likely. Replies are `delay` old when they arrive.
     """
 
     rate: float
@@ -30,7 +30,10 @@ class NodePull(NamedTuple):
 
 
 class KindPull(NamedTuple):
-    """A pull of every node of a kind, from whole kinds but for the node itself."""
+    """A pull that every node of a kind has: it asks `ask` distinct nodes of these `kinds`, itself left out.
+
+    `rate` is that of its Poisson instants, and replies are `delay` old when they arrive.
+    """
 
     rate: float
     kinds: tuple[int, ...]
@@ -45,9 +48,10 @@ SourceRates = tuple[tuple[float, float], ...]  # pairs of a rate of pulls from t
 @final
 @dataclass(frozen=True, eq=False)
 class NodeKinds:
-    """The nodes of a network by kind: the kind of each node, the number of nodes of each kind, and their pulls.
+    """The nodes of a network by kind: the kind of each node (`of`), the number of nodes of each kind, and their pulls.
 
-    `source_rates` are the pulls from the source, `pulls` those from other nodes, kind by kind.
+    Nodes of a kind pull alike and are pulled from alike. For each kind, `source_rates` has the pulls from the source,
+    as pairs of rate and delay, and `pulls` those from other nodes.
     """
 
     of: dict[int, int]
@@ -56,12 +60,12 @@ class NodeKinds:
     pulls: list[list[KindPull]]
 
     def beside(self, kind: int, other: int) -> int:
-        """Return how many nodes of another kind there are for a node of this kind, itself left out."""
+        """Return the number of nodes of the kind `other` beside a node of `kind`, which does not count itself."""
         return self.sizes[other] - (kind == other)
 
     @cached_property
     def askers(self) -> list[list[int]]:
-        """The kinds of nodes that ask a kind, for every kind."""
+        """The kinds of nodes that pull from a kind, as a list for every kind."""
         kinds_asking: list[dict[int, None]] = [{} for _ in self.sizes]
         for kind, pulls in enumerate(self.pulls):
             for pull in pulls:
@@ -70,7 +74,10 @@ class NodeKinds:
         return [list(kinds) for kinds in kinds_asking]
 
     def reachable(self, without: int = -1) -> set[int]:
-        """Return the kinds to which copies may come from the source without passing kind `without`."""
+        """Return the kinds to which copies may come from the source, in any number of pulls.
+
+        Ways by kind `without` do not count; -1 leaves no kind out.
+        """
         waiting = [kind for kind, hits in enumerate(self.source_rates) if hits and kind != without]
         result = set(waiting)
         while waiting:
@@ -83,9 +90,11 @@ class NodeKinds:
 def group_nodes(
     hits: Mapping[int, SourceRates], pulls_of: Mapping[int, Sequence[NodePull]], apart: Iterable[frozenset[int]] = ()
 ) -> NodeKinds:
-    """Group the nodes in `pulls_of` into kinds, given their pulls from the source and from others.
+    """Sort the nodes in `pulls_of` into kinds of nodes that may be exchanged without changing anything.
 
-    Nodes in a set of `apart` are not of one kind with nodes outside of it.
+    `hits` maps nodes to their pulls from the source, as pairs of rate and delay; nodes without any may be missing.
+    `pulls_of` maps every node to its pulls from others. Nodes in a set of `apart` are not of one kind with nodes
+    outside of it.
     """
     lists_with_asker = {i: [_list_with_asker(i, pull) for pull in pulls] for i, pulls in pulls_of.items()}
     askers = Counter(nodes for pulls in lists_with_asker.values() for nodes in pulls)
@@ -126,7 +135,10 @@ def group_nodes(
 
 
 def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
-    """Return the list that a node asks, with the node itself; or as it is, if that is long."""
+    """Return the list that a node asks in this pull, with the node itself added.
+
+    A list of more than 200 nodes is returned as it is.
+    """
     if node in pull.among or len(pull.among) > WIDE:
         return pull.among
     return pull.among | {node}

@@ -47,13 +47,17 @@ Set = tuple[int, ...]  # how many of each kind
 
 
 class TooManySetsError(ValueError):
-    """There are too many sets for (1)."""
+    """The error that there are too many sets of nodes, or of steps between them, for an exact age."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SetAge(InformationAge):
-    """The age of the freshest copy in a set of nodes, by (2)."""
+    """The age of the freshest copy in a set of nodes, which looks backwards in time for a pull from the source.
+
+    Looking back goes in steps at Poisson instants of this rate: `chance_missed` has the chances that no copy from the
+    source is met in the first 0, 1, ... of them.
+    """
 
     chance_missed: Array  # c_0, c_1, ...
     rate: float  # beta
@@ -78,18 +82,24 @@ class SetAge(InformationAge):
         return fit(lambda x: poisson_mixture(self.chance_missed, self.rate * x), edges, beyond=0.0)
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)], (2) term by term."""
+        """Return E[exp(-rate X)], X being the age, summed step by step."""
         share = self.rate / (self.rate + rate)
         return float(1 - (1 - share) * self.chance_missed @ share ** np.arange(self.chance_missed.size))
 
 
 def start_from_kind(kinds: NodeKinds, kind: int) -> dict[Set, float]:
-    """Return the set of one node of this kind, with chance 1."""
+    """Return the set of a single node of this kind, with chance 1.
+
+    The set is its number of nodes of each kind, as a tuple.
+    """
     return {tuple(int(other == kind) for other in range(len(kinds.sizes))): 1.0}
 
 
 def start_from_choice(kinds: NodeKinds, nodes: Sequence[int], ask: int) -> dict[Set, float]:
-    """Return the chances of all sets of `ask` of these nodes, all choices equally likely."""
+    """Return the chances of all sets of `ask` of these `nodes`, if every choice is equally likely.
+
+    A set is its number of nodes of each kind, as a tuple. Raises TooManySetsError if there are too many sets.
+    """
     sizes = [0] * len(kinds.sizes)
     for i in nodes:
         sizes[kinds.of[i]] += 1
@@ -100,7 +110,11 @@ def start_from_choice(kinds: NodeKinds, nodes: Sequence[int], ask: int) -> dict[
 
 
 def set_ages(kinds: NodeKinds, starts: Sequence[Mapping[Set, float]]) -> list[InformationAge]:
-    """Return the age of the freshest copy in a set drawn at random with these chances, for each of `starts`."""
+    """Return, for each of `starts`, the age of the freshest copy in a set of nodes that is drawn at random.
+
+    A start maps sets, each as its number of nodes of each kind, to their chances. Raises TooManySetsError if there are
+    too many sets or steps to compute that exactly.
+    """
     chain = _SetChain(kinds)
     places = [[(chain.place(members), share) for members, share in start.items()] for start in starts]
     chain.add_following_sets()
@@ -120,7 +134,10 @@ def set_ages(kinds: NodeKinds, starts: Sequence[Mapping[Set, float]]) -> list[In
 
 @final
 class _SetChain:
-    """The sets of nodes that copies may have come from, and the rates at which one grows to another."""
+    """The sets of nodes from which a copy may have come, numbered, and the rates at which one grows to another.
+
+    Sets grow backwards in time, by the pulls of their nodes. Raises TooManySetsError if there are too many kinds.
+    """
 
     def __init__(self, kinds: NodeKinds) -> None:
         if len(kinds.sizes) > MOST_KINDS:
@@ -135,7 +152,10 @@ class _SetChain:
         return sorted(self._reached - self._kinds.reachable(without=kind) - {kind})
 
     def place(self, members: Sequence[int]) -> int:
-        """Return the number of a set, without the nodes that get copies only by way of others in it."""
+        """Return the number of a set, given as its number of nodes of each kind; a new set gets the next number.
+
+        Nodes that get no copies, or get them only by way of another node of the set, do not count.
+        """
         counts = [count if kind in self._reached else 0 for kind, count in enumerate(members)]
         for kind, under in self._under.items():
             if counts[kind]:
@@ -161,7 +181,10 @@ class _SetChain:
                 at = place + 1
 
     def _add_moves(self, place: int, members: Set) -> None:
-        """Add the rates at which a set grows to others."""
+        """Add the rates at which set number `place`, with so many `members` of each kind, grows to other sets.
+
+        Sets that are new get a number.
+        """
         for kind, count in enumerate(members):
             for pull in self._kinds.pulls[kind] if count else ():
                 for grown, share in self._grow(members, kind, pull):
@@ -170,7 +193,10 @@ class _SetChain:
                         self._moves[place, to] = self._moves.get((place, to), 0.0) + count * pull.rate * share
 
     def _grow(self, members: Set, kind: int, pull: KindPull) -> Iterator[tuple[list[int], float]]:
-        """Yield the sets after a pull of a node of this kind, with their chances."""
+        """Yield the sets that may follow when a node of this kind in the set makes this pull, with their chances.
+
+        Sets are given as their number of nodes of each kind.
+        """
         left = [self._kinds.sizes[other] - members[other] for other in pull.kinds]
         ways = comb(pull.others, pull.ask)
         for new, choices in split_draws([*left, pull.others - sum(left)], pull.ask):
@@ -180,7 +206,10 @@ class _SetChain:
             yield grown, choices / ways
 
     def steps(self) -> tuple[csr_array, float]:
-        """Return the chances of a step from every set (row) to others, and the rate of steps."""
+        """Return the chances of a step from every set (row) to every other (column), and the rate of steps.
+
+        What a row lacks to 1 is the chance that the step meets a pull from the source.
+        """
         from scipy.sparse import csr_array
 
         size, places = len(self._places), np.array([*self._moves], np.int64).reshape(-1, 2)

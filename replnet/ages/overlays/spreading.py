@@ -60,7 +60,7 @@ MOST_PULLS_TRIED = 1_000_000  # for all trees
 
 
 class PairMessages(NamedTuple):
-    """Pulls of node `asker` from node `asked`, column by column; each has its own F, by (2).
+    """Pulls of node `asker` from node `asked`, column by column, with their rates and delays of replies.
 
     `times` is the number of nodes of the kind of `asked` beside the asker.
     """
@@ -81,7 +81,10 @@ Pairs = dict[tuple[int, int], tuple[float, float, int]]  # by (asker, asked): ra
 @final
 @dataclass(frozen=True, eq=False)
 class PairAge(InformationAge):
-    """The age of a copy by (3), and the tail of the latest that it may be in truth (None: (3) is exact)."""
+    """The age of a copy from what pairs of neighbours tell, with its tail as `curve`, exact or fresher than in truth.
+
+    `latest_curve` is the tail of the latest age that it may have in truth; None if `curve` is exact.
+    """
 
     curve: Curve
     latest_curve: Curve | None
@@ -126,10 +129,10 @@ def pair_ages(kinds: NodeKinds) -> dict[int, PairAge]:
 
 
 def _latest_tails(kinds: NodeKinds, reached: Sequence[int], count: int, panels: int) -> list[Curve]:
-    """Return the tail of the latest age of each kind, by a tree of its own.
+    """Return, for each of the kinds `reached`, the tail of the latest age that its copies may have.
 
-    All share the tree of shortest ways, if trees of their own would take too long. `count` is the number of messages,
-    and `panels` about the number of panels to solve.
+    Each kind gets a tree of its own, cut out of the network; all share one tree of shortest ways if that would take too
+    long. `count` is the number of pulls between kinds, and `panels` about the number of panels to solve.
     """
     trees = _Trees(kinds, set(reached))
     size = max(FEWEST_NODES, min(MOST_NODES, NODES_OF_ALL // len(reached), MOST_PULLS_TRIED // count))
@@ -143,10 +146,10 @@ def _latest_tails(kinds: NodeKinds, reached: Sequence[int], count: int, panels: 
 def pair_ages_together(
     kinds: NodeKinds, ages: Mapping[int, PairAge], sets: Iterable[KindSet]
 ) -> dict[KindSet, list[PairAge] | NoFormulaError]:
-    """Return, for each set of kinds, ages of nodes of these kinds that may be taken as independent.
+    """Return, for each set of kinds, ages of nodes of these kinds that may be taken as independent of one another.
 
-    By (3) they are too fresh together as well. They are independent if each has a tree of its own, and their copies are
-    no fresher than what these trees bring. `ages` are those of `pair_ages`; a set without a formula gets the reason.
+    The curves of `ages`, by kind as `pair_ages` gives them, stay as the fresh bound; the latest ages come from trees
+    without common nodes. A set for which there is no formula, or not in reasonable time, gets the error instead.
     """
     trees, result, remaining = (
         _Trees(kinds, kinds.reachable()),
@@ -174,7 +177,10 @@ def pair_ages_together(
 
 
 def _messages(kinds: NodeKinds, reachable: set[int]) -> tuple[PairMessages, bool]:
-    """Return the messages of a network, and whether (3) is exact for it."""
+    """Return the pulls between all pairs of kinds as columns, and whether ages that follow from pairs are exact.
+
+    Pulls from kinds that are not `reachable` from the source are left out.
+    """
     pairs: Pairs = {}
     for kind, pulls in enumerate(kinds.pulls):
         for pull in pulls:
@@ -188,7 +194,7 @@ def _messages(kinds: NodeKinds, reachable: set[int]) -> tuple[PairMessages, bool
 
 
 def _is_forest(kinds: NodeKinds, pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether there is at most one way between any two nodes."""
+    """Whether there is at most one way between any two nodes, if nodes of each pair of kinds in `pairs` are linked."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -202,7 +208,10 @@ def _is_forest(kinds: NodeKinds, pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _columns(pairs: Pairs) -> PairMessages:
-    """Return pairs of asker and asked as columns."""
+    """Return pulls as columns, sorted by asker and node asked, from a mapping of such pairs.
+
+    Its values are the rate, the delay of replies, and the number of nodes asked.
+    """
     number = {pair: at for at, pair in enumerate(sorted(pairs))}
     askers, nodes_asked = np.array([*number], np.int64).reshape(-1, 2).T
     rate, delay, times = np.array([pairs[pair] for pair in number], float).reshape(-1, 3).T
@@ -212,7 +221,11 @@ def _columns(pairs: Pairs) -> PairMessages:
 
 
 class Branch(NamedTuple):
-    """A node that may be added to a tree, and the number of others like it; branches sort by when they are added."""
+    """A node of some `kind` that may be added to a tree, and the number of others like it (`many`).
+
+    It is asked by the node numbered `parent`, in its pull number `contact`, with this rate and delay. Branches sort by
+    when they are added.
+    """
 
     far: float  # about how long data take from the source to the root by this way
     below: float  # the part of that from the node to the root
@@ -226,7 +239,10 @@ class Branch(NamedTuple):
 
 @final
 class _Trees:
-    """Trees of pulls: each has the nodes from which data come to its root soonest."""
+    """Trees of pulls, each with the nodes of a network from which data come to its root soonest.
+
+    Nodes are numbered through all trees, and the solution of these takes only their `source_rates` and pulls.
+    """
 
     source_rates: list[SourceRates]
     _pairs: Pairs
@@ -238,7 +254,11 @@ class _Trees:
         self.clear()
 
     def _usable_pulls(self, kind: int, reachable: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
-        """Yield every pull of a kind: its rate per node asked by (4), delay, most nodes asked, and their kinds."""
+        """Yield every pull of a kind, as its rate per node asked, delay, the most nodes asked, and their kinds.
+
+        Kinds that are not `reachable` from the source are left out. A pull that asks several nodes at once counts as
+        single pulls of fewer nodes, which make copies no fresher.
+        """
         for pull in self._kinds.pulls[kind]:
             others = [other for other in pull.kinds if other in reachable and self._kinds.beside(kind, other)]
             count = -(-pull.others // pull.ask)
@@ -246,7 +266,10 @@ class _Trees:
             yield pull.rate * chance / count, pull.delay, pull.others if pull.ask == 1 else count, others
 
     def _distances(self) -> tuple[dict[int, float], dict[int, Step]]:
-        """Return about how long data take from the source to each kind, and the last pull of the quickest way there."""
+        """Return about how long data take from the source to each kind, and the last pull of the quickest way there.
+
+        Kinds come nearest first. A pull is its rate, delay and the kind asked; it is empty for a pull from the source.
+        """
         askers: dict[int, list[tuple[float, int, Step]]] = {}
         for kind, pulls in enumerate(self._contacts):
             for rate, delay, _, others in pulls:
@@ -267,7 +290,10 @@ class _Trees:
         return distances, steps
 
     def grow_ways(self, roots: Sequence[int]) -> list[int]:
-        """Grow one tree of the shortest ways from the source to all kinds; return the numbers of these kinds in it."""
+        """Replace all trees by one of the shortest ways from the source to every kind, with a single node of each kind.
+
+        Returns the numbers in this tree of the kinds `roots`.
+        """
         self.clear()
         places = {kind: place for place, kind in enumerate(self._next)}
         self.source_rates = [self._kinds.source_rates[kind] for kind in places]
@@ -278,10 +304,10 @@ class _Trees:
         return [places[kind] for kind in roots]
 
     def grow(self, roots: Sequence[int], most: int, room: int = MOST_BRANCHES) -> list[int]:
-        """Grow new trees without common nodes, with `most` nodes in all; return the numbers of their roots.
+        """Add new trees without common nodes, one for each kind of `roots`, and return the numbers of their roots.
 
-        They have more nodes if it takes more to get to one that asks the source. Raises TooLongError above `room`
-        nodes.
+        They have `most` nodes in all, or more if it takes more to get to one that asks the source. Raises TooLongError
+        if the nodes of all trees are more than `room`.
         """
         require_time()
         source_rates, pairs, first = list[SourceRates](), Pairs(), len(self.source_rates)
@@ -318,7 +344,7 @@ class _Trees:
         return [places[at] for at in range(len(roots))]
 
     def solve(self, roots: Sequence[int]) -> list[Curve]:
-        """Return the tail (3) of these roots as curves."""
+        """Return the tails of the ages of copies at the nodes of these numbers, as curves; empty without nodes."""
         return _solve(self.source_rates, _columns(self._pairs), roots, len(self.source_rates)) if roots else []
 
     def clear(self) -> None:
@@ -330,7 +356,11 @@ class _Trees:
 
 
 def _lower(matrix: Array) -> Array:
-    """Return the triangle near an integration matrix: U transposed where its transpose is L U (Weiser 2015)."""
+    """Return U transposed, where L U is the transpose of a square matrix.
+
+    For an integration matrix this lower triangle comes so near that it serves in its place when iterating (Weiser
+    2015).
+    """
     upper = matrix.T.copy()
     for row in range(len(upper) - 1):
         upper[row + 1 :] -= np.outer(upper[row + 1 :, row] / upper[row, row], upper[row])
@@ -351,13 +381,21 @@ def _multiply(matrix: Array, values: Array) -> Array:
 
 
 def _solve(hits: Sequence[SourceRates], message: PairMessages, wanted: Sequence[int], size: int) -> list[Curve]:
-    """Return the tail (3) of the nodes `wanted` of a network of `size` nodes."""
+    """Return the tails of the ages of copies at the nodes `wanted`, of a network of `size` nodes, as curves.
+
+    `hits` has, for every node, its pulls from the source as pairs of rate and delay; `message` has the pulls between
+    nodes.
+    """
     return _Solution(hits, message, size).curves(np.asarray(wanted))
 
 
 @final
 class _Solution:
-    """The solution of (1) to (3), panel by panel; in each, (1) and (2) are repeated until nothing changes."""
+    """The solution of the equations for the ages of copies at all nodes, panel by panel of the age.
+
+    In each panel the equations are repeated until nothing changes. `source_rates` has, for every node, its pulls from
+    the source as pairs of rate and delay; `message` the pulls between nodes.
+    """
 
     def __init__(self, source_rates: Sequence[SourceRates], message: PairMessages, size: int) -> None:
         flat = [(node, *hit) for node, rates in enumerate(source_rates) for hit in rates]
@@ -370,7 +408,10 @@ class _Solution:
         self._past: list[tuple[float, Array]] = []  # ends of panels, and Z in them as powers
 
     def curves(self, wanted: Ints) -> list[Curve]:
-        """Return the tails of the nodes `wanted`."""
+        """Return the tail of the age of a copy at each of the nodes `wanted`, as a curve.
+
+        It is 1 at all ages for a node that copies cannot reach. Raises TooLongError if that would take minutes.
+        """
         reachable = self._reachable()[wanted]
         f, edges, parts, faintest = np.ones(self._message.asker.size), [0.0], [], 1.0
         narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
@@ -404,7 +445,10 @@ class _Solution:
         return result
 
     def _breaks(self) -> tuple[float, ...]:
-        """Return the times at which copies can first come, by few pulls; bends of tails at later times are faint."""
+        """Return the ages at which tails may bend, ascending: sums of a few delays of replies.
+
+        From these ages on, copies can come by few pulls; bends at later ages are faint.
+        """
         once = np.unique([*self._late, *self._delays])[:MOST_DELAYS]
         sums = once
         for _ in range(BENDS):
@@ -414,6 +458,8 @@ class _Solution:
     def _solve_panel(self, begin: float, wide: float, f: Floats) -> tuple[Array, Array, Floats, bool]:
         """Return P(X > x) and Z at the points of a panel (rows), F at its end, and whether all is resolved.
 
+        The panel begins at `begin` and is `wide`, and `f` is F at its begin. X is a node's age. F is the chance that
+        nothing younger than x came by a message, and Z that the node asked has nothing younger, the asker aside.
         Columns are nodes for P(X > x), and messages for Z and F.
         """
         message, x = self._message, panel_points(np.array(begin), np.array(begin + wide))
@@ -433,7 +479,11 @@ class _Solution:
         return s, z, to_powers(values).sum(axis=0), change <= PRECISE / 10 and rough <= PRECISE
 
     def _combine(self, alone: Array, f: Array) -> tuple[Array, Array]:
-        """Return P(X > x) of all nodes by (3), and Z of all messages by (1), from F of all messages."""
+        """Return P(X > x) of all nodes, and Z of all messages, from F of all messages, with points of a panel as rows.
+
+        F is the chance that nothing younger than x came by a message, and Z that the node asked has nothing younger,
+        the asker aside. `alone` is the logarithm of the part of P(X > x) that comes from pulls from the source.
+        """
         message, logs = self._message, np.log(np.maximum(f, SMALLEST))
         whole = alone.copy()
         if self._first.size:
@@ -442,7 +492,11 @@ class _Solution:
         return np.exp(whole), np.exp(np.minimum(whole[:, message.asked] - without, 0.0))
 
     def _shift(self, begin: float, wide: float, x: Array) -> Callable[[Array], Array]:
-        """Return a function from Z at the points of a panel to Z(x - d)."""
+        """Return a function from Z at the points of a panel to Z at these ages less the delay of each message.
+
+        The panel begins at `begin` and is `wide`, x are its points, and Z has a row for each and a column for each
+        message: the chance that the node asked has nothing younger, the asker aside.
+        """
         past: dict[float, tuple[Array, Array]] = {}
         for d, rows in self._delays.items():
             in_panel = x - d >= begin
@@ -459,7 +513,11 @@ class _Solution:
         return shift if past else lambda z: z
 
     def _before(self, y: float, rows: Ints, in_panel: bool) -> Array:
-        """Return Z of some messages at a time y in an earlier panel, or 0 if y is `in_panel`, the current one."""
+        """Return Z of the messages `rows` at an age y in an earlier panel, and 1 at ages up to 0.
+
+        Z is the chance that the node asked has nothing younger, the asker aside. If y is `in_panel`, the current one, 0
+        is returned.
+        """
         if in_panel or y <= 0:
             return np.full(rows.size, float(not in_panel))
         at = int(np.searchsorted([end for end, _ in self._past], y))
