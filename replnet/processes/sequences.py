@@ -201,9 +201,7 @@ def longrange(law: object, hurst: float) -> Ordered:
     """
     law, hurst = independent_law("law", law), finite("hurst", hurst)
     if not 0.5 < hurst < 1:
-        raise FieldError(
-            "hurst", f"{number_text(hurst)} is out of range", "a number_text between 0.5 (no memory) and 1"
-        )
+        raise FieldError("hurst", f"{number_text(hurst)} is out of range", "a number between 0.5 (no memory) and 1")
     # The trapezoidal rule in log s, and the mean of all slower s.
     power, s = 2 - 2 * hurst, TOP * RATIO ** -np.arange(SUMMANDS)
     w = math.log(RATIO) * np.exp(power * np.log(s) - s - math.lgamma(power))
