@@ -285,7 +285,7 @@ def _law_from_text(text: str, folder: Path | None) -> Law:
 
 
 def _value_of(node: Term, folder: Path | None) -> Any:
-    """Return the value of a part of a law's text: a law for a call, a list, a text for quotes, or a word's value.
+    """Return the value of a part of a law's text: a law, a list or a text; else a number, boolean, None or the word.
 
     Relative file names in laws count from `folder`.
     """

@@ -152,10 +152,9 @@ class Hosts:
         self._ray.kill(self._actors[host], no_restart=True)
 
     def replace(self, host: int) -> None:
-        """Kill the process of a host that was lost, and start another one as its next incarnation, on another node if
-        there is one.
+        """Kill the process of a host that was lost, and start another one as its next incarnation.
 
-        Raise Lost if no node is alive.
+        It is on another node of the Ray cluster if there is one. Raise Lost if no node is alive.
         """
         self.end(host)
         self._nodes[host] = self._node(self._nodes[host])

@@ -180,7 +180,7 @@ class Crash:
 class LinkFault:
     """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever.
 
-    `side` says on which side every node is.
+    `side` has bits by node: ONE, OTHER, both for a node on both sides, or 0 for one on neither.
     """
 
     fault: Fault

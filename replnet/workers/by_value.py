@@ -40,7 +40,10 @@ def dumps(thing: Any) -> bytes:
 
 @final
 class _ByValuePickler(Pickler):  # type: ignore[misc]
-    """A pickler that takes the code of the program's own modules along."""
+    """A pickler that takes along the code of the user's program, which workers cannot import.
+
+    That is all of its modules, but not replnet, Python's own modules and installed libraries.
+    """
 
     def reducer_override(self, thing: Any) -> Any:
         """Return how to pickle an object: with its code if it is a class or a function of the program's own modules.

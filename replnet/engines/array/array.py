@@ -102,7 +102,7 @@ def _make_slice_runner(task: Task, slices: int) -> Callable[[range], list[Path]]
 
     @lru_cache(maxsize=SLICES_KEPT)
     def run_slice(p: int) -> Callable[[range], list[Path]]:
-        """Return the function that runs a range of replications of the p-th slice."""
+        """Return the function that runs a range of replications of the p-th slice of the sources alone."""
         return make_runner(replace(task, plan=task.plan.source_slice(p)), scratch)[0]
 
     def run(replications: range) -> list[Path]:

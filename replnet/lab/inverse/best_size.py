@@ -231,10 +231,10 @@ def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
 
 @final
 class Emulator:
-    """An emulator of systems, by the settings of a cell, with `longer` in runs of four times the length.
+    """An emulator that measures the freshness of systems of replicas, and finds sizes and rates that meet a target.
 
-    `events` counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all
-    are.
+    It runs by the settings of an experiment's cell; if `longer`, runs that are not coarse are four times as long. `events`
+    counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all are.
     """
 
     def __init__(self, settings: Settings, longer: bool) -> None:

@@ -165,7 +165,7 @@ class RateSearch:
         return rounded
 
     def _least_limit(self) -> float:
-        """Return how many requests per unit of time the busiest node has to answer at least, whatever the shape."""
+        """Return the lowest limit on the requests that a node answers per unit of time at which a shape meets the target."""
         best, in_vain = math.inf, 0
         # With Poisson pulls the loss is as 1 / rate, so the first of these shapes is about the best.
         for shape in sorted(self._shapes(), key=lambda shape: sum(pulls.busiest for pulls in shape.pulls)):
@@ -179,8 +179,8 @@ class RateSearch:
 
             in_vain += 1
             if best == math.inf or self._meets(shape, shape.limits(best * (1 - AMOUNT_PRECISION))):
-                best, in_vain = least_amount(margin, min(best, self._needs.limit)), 0
-        return max(best, *shape.served.values())
+                best, in_vain = max(least_amount(margin, min(best, self._needs.limit)), *shape.served.values()), 0
+        return best
 
     def _meets(self, shape: Shape, rates: Amounts) -> bool:
         """Whether a shape meets the target at these rates.

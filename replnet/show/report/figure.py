@@ -313,9 +313,9 @@ def _add_series_legend(figure: Any, plan: Arrangement, colours: list[str], narro
 
 
 def _short(words: str) -> str:
-    """Return words as one line for matplotlib, cut if long, in which a dollar starts no formula.
+    """Return words as one line for matplotlib, cut if long, in which a dollar starts no formula; (empty) for none.
 
-    A hair space precedes an underscore, as a legend would leave out words that start with one.
+    A hair space goes before a leading underscore, as a legend would leave out words that start with one.
     """
     line = _line(words)
     line = line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"

@@ -39,7 +39,7 @@ TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdic
 
 
 def page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page Explore from a request; its networks are those that the command has
+    """Return the function that builds the page Explore in place, for a request; its networks are those that the command has
     opened.
     """
 
