@@ -58,8 +58,8 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
     """Find the architecture, the law of pulls and the rates that meet a target with the fewest messages.
 
     Replicas that all ask the source, tiers above them, clusters that poll one another, and clients who ask several
-    replicas: each with the smallest rates that meet the target, by formula, at which no node answers more requests than the
-    limit, if there is one. The best three are emulated.
+    replicas: each with the smallest rates that meet the target, by formula, at which no node answers more requests than
+    the limit, if there is one. The best three are emulated.
     """
     from replnet.lab.inverse import COLUMNS, POLICIES
     from replnet.lab.inverse import design as find

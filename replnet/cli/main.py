@@ -134,13 +134,14 @@ def _keep_interrupts() -> Iterator[None]:
     Python turns an interrupt that comes while it loads a module into another error, such as ImportError. One that comes
     during a callback, out of which nothing can be raised, is sent again a moment later.
     """
-    previous_hook = sys.unraisablehook
+    previous_hook, resent = sys.unraisablehook, list[threading.Timer]()
 
     def send_again(lost: sys.UnraisableHookArgs) -> None:
         """Send an interrupt lost in a callback to the main thread again, a moment later; report others as usual."""
         if issubclass(lost.exc_type, KeyboardInterrupt):
             main_thread = threading.main_thread().ident
-            threading.Timer(CALLBACK_SECONDS, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
+            resent.append(threading.Timer(CALLBACK_SECONDS, signal.pthread_kill, [main_thread, signal.SIGINT]))
+            resent[-1].start()
         else:
             previous_hook(lost)
 
@@ -153,6 +154,11 @@ def _keep_interrupts() -> Iterator[None]:
             if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
             cause = cause.__cause__ or cause.__context__
+        # What the callback should have done is missed before the interrupt is there again: a compiled kernel, say.
+        if waiting := [timer for timer in resent if timer.is_alive()]:
+            for timer in waiting:
+                timer.cancel()
+            raise KeyboardInterrupt from error
         raise
     finally:
         sys.unraisablehook = previous_hook

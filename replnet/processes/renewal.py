@@ -270,8 +270,8 @@ class Renewals:
     def _past_generator(self, g: int, members: Ints) -> IntervalGenerator:
         """Return a generator of the intervals before the age, latest first, of `members`, which follow the g-th law.
 
-        It takes places among `members`, and a count. The intervals are those of the law itself, still to be stretched by process
-        (`_stretch_intervals`).
+        It takes places among `members`, and a count. The intervals are those of the law itself, still to be stretched
+        by process (`_stretch_intervals`).
         """
         from replnet.processes.kernels import fill_uniforms
 

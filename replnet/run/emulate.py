@@ -61,17 +61,14 @@ def emulate_network(
     names = tuple(metric.name for metric in requested)
     settings = replace(settings, engine=settings.engine or fastest_engine(network), measure=names)
     task, first = plan_task(network, settings, requested, log)
-    predictions, incomplete = _predict(network, settings, requested, progress)
-    series = prepare_replications(network, settings, requested, task, first, predictions)
+    series = prepare_replications(network, settings, requested, task, first, progress)
     series.stored, series.listeners = stored, [*listeners]
     if log is None and workers != 0:
         shared = JobArguments(b"", settings, task.horizon)
         series.run_elsewhere = partial(_run_on_workers, network, shared, series.run, workers, address)
         series.workers = partial(_count_workers, workers)
         series.workers_ready = partial(_are_workers_ready, workers, address)
-    if incomplete:
-        series.incomplete = f"{incomplete} after 0 replications"
-    else:
+    if not series.incomplete:
         series.run_all(settings.precision, settings.confirm, progress)
     return _build_result(network, series, settings, time.perf_counter() - begun), series
 
@@ -79,23 +76,7 @@ def emulate_network(
 def replications_of(network: Network, settings: Settings) -> Replications[Path]:
     """Return the replications of a run, none made yet, to be judged beside the predictions."""
     requested = requested_metrics(network, settings)
-    predictions, _ = _predict(network, settings, requested, None)
-    return prepare_replications(network, settings, requested, *plan_task(network, settings, requested), predictions)
-
-
-def _predict(
-    network: Network, settings: Settings, requested: tuple[Metric, ...], progress: Progress | None
-) -> tuple[dict[Key, Prediction], str]:
-    """Return the predictions of the formulas by (group, metric), and an empty text.
-
-    If a deadline or Ctrl-C ends the work there are no predictions, and the text says which it was. `requested` are the
-    metrics besides those that every network has, and `progress` is called with 0.0 and words about the work.
-    """
-    tell = progress and partial(progress, 0.0)
-    try:
-        return formulas(network.topology, requested, settings.by == "source", tell), ""
-    except KeyboardInterrupt as why:
-        return {}, why.args[0] if why.args else INTERRUPTED
+    return prepare_replications(network, settings, requested, *plan_task(network, settings, requested), None)
 
 
 def _build_result(network: Network, series: Replications[Path], settings: Settings, seconds: float) -> Emulated:
@@ -177,14 +158,24 @@ def prepare_replications(
     requested: tuple[Metric, ...],
     task: Task,
     first: int,
-    predictions: dict[Key, Prediction],
+    progress: Progress | None,
 ) -> Replications[Path]:
-    """Return the replications of a run, none made yet, to be judged beside `predictions`, by (group, metric).
+    """Return the replications of a run, none made yet, to be judged beside the predictions, which are worked out now.
 
     `task` is what they share, and `first` is how many are made unless a precision or a difference asks for more.
-    `requested` are the metrics besides those that every run measures.
+    `requested` are the metrics besides those that every run measures, and `progress` is called with 0.0 and words about
+    the formula that is being worked out. If a deadline or Ctrl-C comes meanwhile, `incomplete` says so.
     """
     compiled, engine = task.plan, settings.engine or fastest_engine(network)
+    predictions: dict[Key, Prediction] = {}
+    run: Callable[[range], list[Path]] = _run_none
+    batch, incomplete = 1, ""
+    try:
+        tell = progress and partial(progress, 0.0)
+        predictions = formulas(network.topology, requested, settings.by == "source", tell)
+        run, batch = _load_engine(task, engine)
+    except KeyboardInterrupt as why:
+        incomplete = f"{why.args[0] if why.args else INTERRUPTED} after 0 replications"
 
     def judge(paths: Sequence[Path]) -> Findings:
         """Return the estimates and rows of these paths, beside the predictions."""
@@ -205,9 +196,15 @@ def prepare_replications(
             name: age_dependence_note(compiled, g, settings.seed, row) for name, (g, row) in rows if name in predicted
         }
 
-    run, batch = _load_engine(task, engine)
     events = compiled.event_rate * task.horizon
-    return Replications(first, task.horizon, events, run, judge, _count_events, EVENTS[engine], batch)
+    series = Replications(first, task.horizon, events, run, judge, _count_events, EVENTS[engine], batch)
+    series.incomplete = incomplete
+    return series
+
+
+def _run_none(replications: range) -> list[Path]:
+    """Return no paths, whatever the replications: of a run that ended before its engine was there."""
+    return []
 
 
 # ---- On workers

@@ -339,11 +339,11 @@ def answer_wait(t, i, j, horizon, nodes):
 def replace_copy(k, t, new, horizon, sampled, strict, copy, since, cell, fresh, sums, begin, end, who, left, n):
     """Replace the copy in slot k by `new` at time t, and write the stretch that this ends, if any.
 
-    Return the number of stretches so far, of which there were n. `cell` has the cell of every slot, `since` the begin of its
-    stretch. With `sampled` a copy is the instant until which it is fresh, and `fresh`, by cell, changes by the fresh time to
-    come; else it is its departure, and the stretch of the old copy goes to place n of `begin`, `end`, `who` (slots) and
-    `left` (departures). With `strict`, copies may go missing (NOT_HELD): the time from t to `horizon`, where the run ends,
-    is then added to `absent` of the cell in `sums`, and taken off when a copy comes.
+    Return the number of stretches so far, of which there were n. `cell` has the cell of every slot, `since` the begin
+    of its stretch. With `sampled` a copy is the instant until which it is fresh, and `fresh`, by cell, changes by the
+    fresh time to come; else it is its departure, and the stretch of the old copy goes to place n of `begin`, `end`,
+    `who` (slots) and `left` (departures). With `strict`, copies may go missing (NOT_HELD): the time from t to
+    `horizon`, where the run ends, is then added to `absent` of the cell in `sums`, and taken off when a copy comes.
     """
     old = copy[k]
     copy[k] = new

@@ -233,8 +233,9 @@ def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
 class Emulator:
     """An emulator that measures the freshness of systems of replicas, and finds sizes and rates that meet a target.
 
-    It runs by the settings of an experiment's cell; if `longer`, runs that are not coarse are four times as long. `events`
-    counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all are.
+    It runs by the settings of an experiment's cell; if `longer`, runs that are not coarse are four times as long.
+    `events` counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all
+    are.
     """
 
     def __init__(self, settings: Settings, longer: bool) -> None:

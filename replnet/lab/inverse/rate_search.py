@@ -165,7 +165,9 @@ class RateSearch:
         return rounded
 
     def _least_limit(self) -> float:
-        """Return the lowest limit on the requests that a node answers per unit of time at which a shape meets the target."""
+        """Return the lowest limit on the requests that a node answers per unit of time at which a shape meets the
+        target.
+        """
         best, in_vain = math.inf, 0
         # With Poisson pulls the loss is as 1 / rate, so the first of these shapes is about the best.
         for shape in sorted(self._shapes(), key=lambda shape: sum(pulls.busiest for pulls in shape.pulls)):

@@ -39,8 +39,8 @@ TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdic
 
 
 def page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page Explore in place, for a request; its networks are those that the command has
-    opened.
+    """Return the function that builds the page Explore in place, for a request; its networks are those that the command
+    has opened.
     """
 
     def explore(request: Request) -> None:
