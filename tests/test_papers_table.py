@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from replnet.lab.formulas import formulas
+from replnet.lab.named_formulas import formulas
 from replnet.text.documents import shipped_names
 
 TABLE = Path(__file__).parents[1] / "experiments" / "README.md"

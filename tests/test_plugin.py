@@ -19,7 +19,7 @@ from replnet.ages.weights import AGE
 from replnet.cli.main import BAD_INPUT
 from replnet.measure import row
 
-formula, metrics = import_module("replnet.lab.formulas"), import_module("replnet.measure.metrics")
+formula, metrics = import_module("replnet.lab.named_formulas"), import_module("replnet.measure.metrics")
 
 PLUGIN = Path(__file__).parents[1] / "experiments" / "plugin"
 
@@ -89,7 +89,7 @@ def test_its_formula_is_listed_and_says_what_its_arguments_are():
 
 def test_a_broken_formula_is_named_where_it_is_asked_for_and_hinders_no_other(installed, tmp_path):
     (tmp_path / "bad_formulas.py").write_text(
-        "from replnet.lab.formulas import formula\n"
+        "from replnet.lab.named_formulas import formula\n"
         "def unmarked(): ...\n"
         "@formula('bare', 'nowhere')\n"
         "def bare(x): return 1.0\n"

@@ -2,11 +2,11 @@
 
 In it:
 
-    budget     a budget shared among sources: one condition and one solver for all papers
-    orders     freshness and age of one element, by the order of synchronisation (Sync Table 2)
-    pages      the best rates for pages that are refreshed at random (Crawl)
-    penalties  the rates with the least penalty (Staleness eq. 66)
-    policies   the rates that a policy gives to many sources, by its name
+    budget         a budget shared among sources: one condition and one solver for all papers
+    orders         freshness and age of one element, by the order of synchronisation (Sync Table 2)
+    pages          the best rates for pages that are refreshed at random (Crawl)
+    least_penalty  the rates with the least penalty (Staleness eq. 66)
+    policies       the rates that a policy gives to many sources, by its name
 """
 
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         optimal_shares,
         optimal_slot_shares,
     )
-    from replnet.allocation.penalties import Kind, allocate, least_cost, shares_of_queries
+    from replnet.allocation.least_penalty import Kind, allocate, least_cost, shares_of_queries
     from replnet.allocation.policies import Between, least_penalty_rates, optimal, rates_by, square_root_rates
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from replnet.allocation.budget import Goal, best_rates
+from replnet.allocation.least_penalty import Kind, allocate
 from replnet.allocation.orders import FIXED, ORDERS, Order
 from replnet.allocation.pages import (
     POLICIES,
@@ -23,7 +24,6 @@ from replnet.allocation.pages import (
     optimal_shares,
     optimal_slot_shares,
 )
-from replnet.allocation.penalties import Kind, allocate
 from replnet.laws import Exponential, Floats, Ints, Law, at_rate
 from replnet.text import FieldError
 

@@ -2,24 +2,24 @@
 
 One record:
 
-    history       a recorded history of events: when they came, and what their intervals have in common
-    trace_import  event times from what records them: CSV, Parquet, JSON, dumps and answers of MediaWiki, git
-    trace_fit     what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
-    fitting       laws fitted to recorded intervals by maximum likelihood, how good they are, and how heavy the tail is
-    change_rate   how often an element changes, estimated from what visits see of it
+    history        a recorded history of events: when they came, and what their intervals have in common
+    trace_import   event times from what records them: CSV, Parquet, JSON, dumps and answers of MediaWiki, git
+    trace_fit      what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
+    fitting        laws fitted to recorded intervals by maximum likelihood, how good they are, and how heavy the tail is
+    change_rate    how often an element changes, estimated from what visits see of it
 
 Two records, of a source and of a replica:
 
-    audit         a real replica from its two recorded histories: how stale it was, and which models hold
-    replay        how stale a replica was at every instant, from two recorded histories, exactly
-    phases        clocks of two histories: whether one record shows all of their phases, or one
-    assumptions   what models assume of two histories, and whether records show that they fail
-    conclusion    what an audit concludes: which models are justified, and by how much the others are off
+    audit          a real replica from its two recorded histories: how stale it was, and which models hold
+    replay         how stale a replica was at every instant, from two recorded histories, exactly
+    locked_clocks  clocks of two histories: whether one record shows all of their phases, or one
+    assumptions    what models assume of two histories, and whether records show that they fail
+    conclusion     what an audit concludes: which models are justified, and by how much the others are off
 
 Visits from outside:
 
-    visits        visits of a source and its replicas, and the order in which versions came
-    observing     a source and its replicas from outside: how fresh each was, and clients who ask several
+    visits         visits of a source and its replicas, and the order in which versions came
+    observing      a source and its replicas from outside: how fresh each was, and clients who ask several
 """
 
 from typing import TYPE_CHECKING

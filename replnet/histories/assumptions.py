@@ -17,7 +17,7 @@ import numpy as np
 from replnet.histories.fitting import FEWEST_INTERVALS as FEWEST_TO_FIT
 from replnet.histories.fitting import Sample, fit_family, p_value
 from replnet.histories.history import cell_numbers, drift, rank_correlation, resolution, rhythm
-from replnet.histories.phases import clock, phase_lock
+from replnet.histories.locked_clocks import clock, phase_lock
 from replnet.histories.replay import (
     Statistic,
     age_dependence,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replnet.lab.formulas import arguments, compute
+from replnet.lab.named_formulas import arguments, compute
 from replnet.measure import Row
 from replnet.run import Predicted, provenance
 

@@ -17,7 +17,7 @@ import numpy as np
 from replnet.ages.information_age import InformationAge
 from replnet.ages.prediction import Basis
 from replnet.ages.weights import threshold
-from replnet.lab.formulas import Positive, Updates, formula
+from replnet.lab.named_formulas import Positive, Updates, formula
 from replnet.laws import Law
 from replnet.measure.metrics import staleness_metric
 from replnet.text.errors import positive, scale_of

@@ -55,7 +55,7 @@ from replnet.allocation import (
     optimal_random_rates,
     optimal_shares,
 )
-from replnet.lab.formulas import NotNegative, Positive, Values, formula
+from replnet.lab.named_formulas import NotNegative, Positive, Values, formula
 from replnet.laws import Floats
 from replnet.network import Count, PerSource, PerSourceField, size_errors, source_weights, values_per_source
 from replnet.text import FieldError, FieldsError, positive

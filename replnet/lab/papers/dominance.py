@@ -37,7 +37,7 @@ from typing import Annotated
 import numpy as np
 
 from replnet.ages import INDEPENDENT, Basis, currency, direct, jumps, soft_marks
-from replnet.lab.formulas import Values, formula
+from replnet.lab.named_formulas import Values, formula
 from replnet.laws import Array, Floats, Law
 from replnet.network import LawField
 from replnet.text import FieldError

@@ -40,7 +40,7 @@ from pydantic import BeforeValidator, Field
 
 from replnet.ages import Basis
 from replnet.allocation import ORDERS
-from replnet.lab.formulas import NotNegative, Positive, Values, formula
+from replnet.lab.named_formulas import NotNegative, Positive, Values, formula
 from replnet.lab.papers.sync import Frequency, OrderName, freshness, one_weight_each, optimal
 from replnet.laws import Floats, special
 from replnet.network import whole

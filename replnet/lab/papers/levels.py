@@ -22,7 +22,7 @@ from typing import Annotated
 import numpy as np
 
 from replnet.ages import Basis
-from replnet.lab.formulas import Positive, Values, formula
+from replnet.lab.named_formulas import Positive, Values, formula
 from replnet.lab.papers.p2p import DownloadFamily, download_rate
 from replnet.laws import Exponential, at_rate, special
 from replnet.network import Count, Depth, Target

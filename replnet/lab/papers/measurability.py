@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from replnet.ages import Basis
-from replnet.lab.formulas import NotNegative, Positive, Values, formula
+from replnet.lab.named_formulas import NotNegative, Positive, Values, formula
 from replnet.network import Count
 from replnet.text import FieldError
 

@@ -50,7 +50,7 @@ from replnet.ages import (
     update_density,
 )
 from replnet.ages.clusters import cluster, fast_poll_limit
-from replnet.lab.formulas import Downloads, NotNegative, Positive, Updates, Values, formula
+from replnet.lab.named_formulas import Downloads, NotNegative, Positive, Updates, Values, formula
 from replnet.laws import Constant, Exponential, Law, at_rate
 from replnet.network import FAMILY, Bandwidth, Count, CountOrNone, LawField, LawList, Target
 from replnet.network import Family as FamilyText

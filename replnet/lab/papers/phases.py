@@ -30,7 +30,7 @@ from typing import Annotated
 import numpy as np
 
 from replnet.ages import Basis, direct
-from replnet.lab.formulas import Positive, Updates, Values, formula
+from replnet.lab.named_formulas import Positive, Updates, Values, formula
 from replnet.laws import Constant, span_ratio
 
 LOCKED = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")

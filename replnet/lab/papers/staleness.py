@@ -19,7 +19,7 @@ for w = 1 only, as the update penalty of x^n falls like lambda^-(n+1). A query t
 replicas for several sources (VI-E) combines both: per subset of replicas (1) over the
 sources, each by the superposition over the subset, and the mean over subsets.
 
-A budget shared among sources (eq. 66) is `allocation/penalties`, whose numbers continue these.
+A budget shared among sources (eq. 66) is `allocation/least_penalty`, whose numbers continue these.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from replnet.ages import (
     weight,
 )
 from replnet.allocation import Kind, allocate, least_cost, shares_of_queries
-from replnet.lab.formulas import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
+from replnet.lab.named_formulas import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
 from replnet.lab.papers.p2p import Wanted, download_rate
 from replnet.laws import Constant, Exponential, Law, at_rate
 from replnet.network import AtLeastOne, Count, CountOrMany, LawList

@@ -58,7 +58,7 @@ from pydantic import BeforeValidator, Field
 
 from replnet.ages import GAUSS_NODES, GAUSS_WEIGHTS, ROOT_TOLERANCE, Basis, bracket, crossing, fit
 from replnet.allocation import FIXED, ORDERS, Goal, Order, at_price, optimal, phi
-from replnet.lab.formulas import NotNegative, Positive, Values, formula
+from replnet.lab.named_formulas import NotNegative, Positive, Values, formula
 from replnet.laws import Array, Floats, Law, TailIntegral
 from replnet.network import Count, LawField, Part, Share, Target
 from replnet.text import FieldError, short_repr

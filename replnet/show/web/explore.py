@@ -15,7 +15,7 @@ from replnet.show.web import controls, series
 from replnet.show.web.answers import NetworkQuestion, best_size, emulate_rows, predict_rows, smallest_size
 from replnet.show.web.controls import Control
 from replnet.show.web.desk import LatestOnly
-from replnet.show.web.fields import Field, FieldPanel
+from replnet.show.web.field_controls import Field, FieldPanel
 from replnet.show.web.frame import (
     address,
     chart,

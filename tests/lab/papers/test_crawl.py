@@ -23,7 +23,7 @@ from replnet.allocation import (
     optimal_slot_shares,
 )
 from replnet.allocation.orders import purely_random
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.crawl import fixed_freshness, order_freshness, random_freshness, slotted_freshness
 from replnet.testing import assert_mean
 from replnet.text.errors import FieldError

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import currency, source_penalty, update_penalty
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.dominance import age_lead, lag_lead
 from replnet.laws import Constant, Exponential, Uniform, law
 from replnet.text.errors import InputError

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import replnet as rn
 from replnet.allocation import optimal
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.estimating import (
     BY_COUNT,
     LAST_MODIFIED,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.p2p import cascade_freshness
 from replnet.laws import Exponential
 from replnet.text.errors import InputError

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.text.errors import InputError
 
 EQUATION_23 = {"rarity": 0.5, "growth": 0.5}

@@ -9,7 +9,7 @@ import pytest
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.phases import phase_lock, queries_in_phase
 from replnet.laws import Constant, Exponential, Pareto
 from replnet.laws.law import span_ratio

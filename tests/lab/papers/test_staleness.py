@@ -15,7 +15,7 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
 from replnet.ages.roots import UnreachableError
 from replnet.allocation import allocate
-from replnet.lab.formulas import compute
+from replnet.lab.named_formulas import compute
 from replnet.lab.papers.staleness import (
     all_fresh,
     any_fresh,

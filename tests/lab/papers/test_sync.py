@@ -21,7 +21,7 @@ from replnet.ages.information_age import direct
 from replnet.allocation import optimal
 from replnet.allocation.orders import FIXED, PURELY_RANDOM, RANDOM, purely_random, random_order
 from replnet.allocation.orders import ORDERS as BY_NAME
-from replnet.lab.formulas import arguments, compute
+from replnet.lab.named_formulas import arguments, compute
 from replnet.lab.papers.sync import (
     age,
     at_gain,

@@ -16,8 +16,8 @@ from replnet.allocation import Pages
 from replnet.cli.main import commands
 from replnet.lab.experiment.experiment import Experiment, load_experiment
 from replnet.lab.experiment.sections import experiment_schema
-from replnet.lab.formulas import Positive, compute, formulas
-from replnet.lab.formulas import arguments as checked
+from replnet.lab.named_formulas import Positive, compute, formulas
+from replnet.lab.named_formulas import arguments as checked
 from replnet.lab.papers.crawl import fixed_freshness, random_freshness
 from replnet.lab.sweeps.forecast import forecast
 from replnet.show.report.section import section_of
@@ -179,7 +179,7 @@ def test_every_formula_describes_its_arguments():
     ("hint", "lacks"), [(Positive, "is not described"), (float, "is not described"), (None, "has no type")]
 )
 def test_a_formula_that_does_not_describe_an_argument_is_named(hint, lacks, monkeypatch):
-    formula = import_module("replnet.lab.formulas")
+    formula = import_module("replnet.lab.named_formulas")
 
     def halved(of): ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.histories.phases import clock, phase_lock
+from replnet.histories.locked_clocks import clock, phase_lock
 
 
 def lock(updates, downloads):
