@@ -21,7 +21,7 @@ Pages, and who serves them:
 
     server          the server, on loopback
     guard           who is let in, and what a browser may do with what it gets: the token, the policy
-    frame           what all pages have in common: the head, charts, tables, text to copy (static/ has style and scripts)
+    frame           what all pages have in common: head, charts, tables, text to copy (static/ has style and scripts)
     field_controls  the fields of a network: boxes, sliders and choices that show the same
     explore         the page of a network: fields to move, predictions that follow
     watch           the page of a recorded run, and of one that goes on
