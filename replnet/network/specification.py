@@ -35,7 +35,7 @@ from replnet.network.parts import (
     UPDATES_HELP,
     Whole,
 )
-from replnet.text import Document, FieldsError, validate_by
+from replnet.text import Document, FieldsError, validate_by, with_bounds
 
 
 @final
@@ -366,4 +366,5 @@ def specification(data: Mapping[str, Any], document: Document | None = None) -> 
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a network file, of whatever kind."""
-    return TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema()
+    schema: dict[str, Any] = with_bounds(TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema())
+    return schema

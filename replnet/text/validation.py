@@ -33,6 +33,9 @@ SHAPES = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "yes or no"),
 }
 
+BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
+"""The names of bounds in JSON Schema, by those of pydantic."""
+
 
 def validate(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
     """Return `data` as a `model`; raise InputError with every problem, with its place in `document` if there is one."""
@@ -181,3 +184,16 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     """Return the fields of a model by the names that users write."""
     return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def with_bounds(schema: Any) -> Any:
+    """Return a JSON Schema in which the bounds of numbers have the names that editors know.
+
+    Pydantic leaves those of a number that is read by a function of ours as it writes them itself, such as `ge`.
+    """
+    if isinstance(schema, list):
+        return [with_bounds(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_bound = {key: key in BOUNDS and isinstance(value, int | float) for key, value in schema.items()}
+    return {BOUNDS[key] if is_bound[key] else key: with_bounds(value) for key, value in schema.items()}

@@ -31,7 +31,7 @@ from replnet.measure import (
 )
 from replnet.measure import metric as beyond
 from replnet.network import Count, Name, Part, positive, text, whole
-from replnet.text import LARGEST_VALUE, FieldError, FieldsError, Scalar, short_repr, suggestion
+from replnet.text import LARGEST_VALUE, FieldError, FieldsError, Scalar, short_repr, suggestion, with_bounds
 
 SUBJECTS: dict[str, type[Subject]] = {kind.section: kind for kind in (NetworkSubject, BestSize, FormulaSubject)}
 STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
@@ -463,7 +463,7 @@ def experiment_schema() -> dict[str, Any]:
         replaced.append((whole["properties"], subject.section, schema))
     for fields, name, schema in replaced:
         fields[name] = {"description": fields[name]["description"], **schema}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **with_bounds(whole)}
 
 
 def _allow_templates(part: Any) -> Any:
