@@ -113,7 +113,7 @@ def test_a_broken_formula_is_named_where_it_is_asked_for_and_hinders_no_other(in
 
 
 def test_names_are_not_taken_twice():
-    with pytest.raises(ValueError, match=r"formula: quotient is known already, of replnet\.lab\.formulas"):
+    with pytest.raises(ValueError, match=r"formula: quotient is known already, of replnet\.lab\.named_formulas"):
         formula.formula("quotient", "mine")(lambda: 1.0)
 
 
