@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from replnet.faces import open_face
 
 if TYPE_CHECKING:
-    from replnet.allocation.budget import Allocation, Goal, at_price, best_rates, spend
+    from replnet.allocation.budget import Allocation, Goal, at_price
     from replnet.allocation.orders import (
         FIXED,
         ORDERS,
@@ -36,6 +36,6 @@ if TYPE_CHECKING:
         optimal_slot_shares,
     )
     from replnet.allocation.least_penalty import Kind, allocate, least_cost, shares_of_queries
-    from replnet.allocation.policies import Between, least_penalty_rates, optimal, rates_by, square_root_rates
+    from replnet.allocation.policies import Between, least_penalty_rates, optimal, rates_by
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from replnet.engines.log import Columns, EVENTS, Keep, NO_ONE
     from replnet.engines.outages import DOWN, Hazards, Outages
     from replnet.engines.path import Path, Shares, Sums, Task, compute_shares, rates_of_downloads
-    from replnet.engines.plan import MOST_CHOICES, Plan, plan, plan_of
+    from replnet.engines.plan import MOST_CHOICES, Plan, plan_of
     from replnet.engines.start import require_order
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -19,7 +19,7 @@ from replnet.faces import open_face
 if TYPE_CHECKING:
     from replnet.lab.named_formulas import arguments, compute, formula_schema, formulas
     from replnet.lab.formula_table import formula
-    from replnet.lab.kept_run import RunStore, open_run_store, row_from_record
+    from replnet.lab.kept_run import row_from_record
     from replnet.lab.runs import emulate
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)
