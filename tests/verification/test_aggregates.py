@@ -7,7 +7,6 @@ from scipy.special import stdtrit
 
 import replnet as rn
 from replnet.engines.plan import plan
-from replnet.lab.experiment.experiment import load_experiment
 
 pytestmark = pytest.mark.verification
 
@@ -75,15 +74,3 @@ def test_measured_is_predicted(name, estimator):
         compared += 1
     assert compared >= (2 if asked else 1)
     assert result.events + result.queries == pytest.approx(EVENTS, rel=0.05)
-
-
-@pytest.mark.parametrize(("name", "said"), [("sync/fig9", []), ("sync/table5", [1]), ("crawl/remark4", [2])])
-def test_emulated_experiments(name, said):
-    """If all predictions are right one of them differs with chance 0.01 (Holm, in the table, for the seed of the file).
-
-    An error of five standard errors would be seen, which is below 0.02 in all.
-    """
-    found = rn.sweep(load_experiment(name).quick(), workers=0)
-    assert (found.verdict, found.incomplete) == ("agree", "")
-    assert all(claim.measured and claim.predicted for claim in found.claims)
-    assert [len(one.cells) for one in found.errata] == said

@@ -27,31 +27,12 @@ from replnet.lab.papers.staleness import (
     penalty_of,
     query,
 )
-from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto, Uniform
+from replnet.laws import Constant, Exponential, Gamma, Pareto, Uniform
 from replnet.text.errors import InputError
 
 
 def rows(**arguments) -> dict[tuple[str, str], float]:
     return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
-
-
-def test_crawl_rates_follow_equations_73_and_74():
-    found = rows(name="crawl-rate", sources=1e11, rate=8, spread=46, missing=10, page=25_000)
-    pages = 1e11 * 8 / (2 * 10) / 86_400
-    assert found["popularity by updates", "pages_per_second"] == pytest.approx(pages, rel=1e-12)
-    assert found["popularity uniform", "pages_per_second"] == pytest.approx(pages / 46, rel=1e-12)
-    assert found["popularity by updates", "gigabits_per_second"] == pytest.approx(pages * 2e5 / 1e9, rel=1e-12)
-
-
-@pytest.mark.parametrize(("weight", "extra"), [(1, 1 / 3), ("x", math.sqrt(2) - 1)])
-def test_two_independent_replicas(weight, extra):
-    """Of two at rate r / 2 each the freshest is younger than x with chance 1 - (1 - x r / 2)^2, x up to 2 / r.
-
-    E[w2] of that at rate r is that of constant intervals at 1: 2 / (3 r) = 1 / 2 and 1 / (3 r^2) = 1 / 6.
-    """
-    about = {"updates": "constant(rate=3)", "rate": 1}
-    found = rows(name="independent-replicas", replicas=2, weight=weight, **about)
-    assert found["replicas", "extra_bandwidth"] == pytest.approx(extra, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +146,6 @@ def test_what_more_budget_would_save(kind):
 
 
 @random_cases
-@given(rates, st.floats(0.1, 30), st.sampled_from(["1", "x", "log(1+x)"]), st.sampled_from(["source", "update"]))
-def test_the_optimum_is_never_above_other_policies(mu, budget, w, kind):
-    updates, q = [Exponential(rate=rate) for rate in mu], [1 / len(mu)] * len(mu)
-    best = penalty_left(allocate(updates, q, budget, w, kind), updates, q, w, kind)
-    even = [budget / len(mu)] * len(mu)
-    proportional = [budget * rate / sum(mu) for rate in mu]
-    for policy in (even, proportional, square_root(mu, q, budget)):
-        assert best <= cost(policy, updates, q, w, kind) * (1 + 1e-9)
-
-
-@random_cases
 @given(rates, st.floats(0.1, 30), st.sampled_from(["1", "x"]))
 def test_uniform_rates_are_never_staler_than_proportional_ones(mu, budget, w):
     """Sync, appendix: convexity of freshness in the change rate, for Poisson changes and equal queries."""
@@ -236,11 +206,6 @@ def test_budgets_at_the_ends():
     assert one.rates == pytest.approx([0, 3])
     huge = allocate(updates, [1, 1], 1e9, "1")
     assert penalty_left(huge, updates, [1, 1], "1") == pytest.approx((1 + math.sqrt(3)) ** 2 / 2e9, rel=1e-9)
-
-
-def test_equal_sources_get_equal_rates():
-    found = allocate([Lattice([1.0, 2.0])] * 4, [0.25] * 4, 2.0, "x", "source")
-    assert found.rates == pytest.approx([0.5] * 4, rel=1e-12)
 
 
 @pytest.mark.parametrize(

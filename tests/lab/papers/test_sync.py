@@ -7,7 +7,6 @@ Where its own equations say something else, the equations' value is asserted, an
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.optimize import minimize
 
 from replnet.ages.information_age import direct
 from replnet.allocation import optimal
@@ -24,13 +22,10 @@ from replnet.allocation.orders import ORDERS as BY_NAME
 from replnet.lab.named_formulas import arguments, compute
 from replnet.lab.papers.sync import (
     age,
-    at_gain,
     benefit,
     best_division,
     fresh_at,
     freshness,
-    gain_of,
-    gain_peak,
     gamma_proportional_age,
     gamma_uniform_age,
     gamma_uniform_freshness,
@@ -38,8 +33,6 @@ from replnet.lab.papers.sync import (
     mean_interval,
     proportional,
     proportional_average,
-    table_6,
-    table_6_fits,
     uniform_average,
 )
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform, windowed
@@ -105,27 +98,6 @@ def test_freshness_and_age_are_those_of_the_interval(order, r):
     assert order.age_at(r) == pytest.approx(aged, rel=1e-10)
 
 
-def test_purely_random_in_closed_form():
-    r = np.array(RATIOS)
-    np.testing.assert_allclose(PURELY_RANDOM.freshness_at(r), 1 / (1 + r), rtol=1e-14)
-    np.testing.assert_allclose(PURELY_RANDOM.age_at(r), r / (1 + r), rtol=1e-12)
-    np.testing.assert_allclose(PURELY_RANDOM.freshness_gain(r), (r / (1 + r)) ** 2, rtol=1e-12)
-    np.testing.assert_allclose(PURELY_RANDOM.age_gain(r), r**3 * (2 + r) / (1 + r) ** 2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("r", [0.3, 1.0, 3.0, 40.0])
-def test_table_2_as_printed(r):
-    one = (1 - math.exp(-r)) / r
-    printed = [
-        (one, 1 / 2 - 1 / r + (1 - math.exp(-r)) / r**2),
-        ((1 - one**2) / r, 1 / 3 + (1 / 2 - 1 / r) ** 2 - ((1 - math.exp(-r)) / r**2) ** 2),
-        (1 / (1 + r), r / (1 + r)),
-    ]
-    for order, (fresh, aged) in zip(ORDERS, printed, strict=True):
-        assert order.freshness_at(r) == pytest.approx(fresh, rel=1e-12)
-        assert order.age_at(r) == pytest.approx(aged, rel=1e-12)
-
-
 @pytest.mark.parametrize("order", [*ORDERS, *FINITE], ids=str)
 def test_limits(order):
     assert (order.freshness_at(0.0), order.age_at(0.0)) == (1.0, 0.0)
@@ -135,13 +107,6 @@ def test_limits(order):
     assert order.freshness_at(1e200) == pytest.approx(0, abs=1e-100)
     # The age by then is that of the interval: E[W^2] / 2.
     assert order.age_at(1e200) == pytest.approx(order.moments[2])
-
-
-def test_one_element_makes_every_order_the_same():
-    r = np.array(RATIOS)
-    for order in (random_order(1), purely_random(1.0)):
-        np.testing.assert_allclose(order.freshness_at(r), FIXED.freshness_at(r), rtol=1e-12)
-        np.testing.assert_allclose(order.age_at(r), FIXED.age_at(r), rtol=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -180,21 +145,6 @@ def test_more_elements_make_random_orders_worse(r, n):
 # ---- what Section 4 says about Table 2
 
 
-def test_at_equal_rates():
-    """sync-r1, sync-r1-vs-random: 26 % more than purely random; "30 %" is what 0.63 / 0.5 becomes when rounded up."""
-    fixed, _, purely = (float(order.freshness_at(1.0)) for order in ORDERS)
-    assert fixed == pytest.approx(1 - math.exp(-1), rel=1e-15)
-    assert round(fixed, 2) == 0.63
-    assert fixed / purely - 1 == pytest.approx(0.264241, abs=1e-6)
-
-
-def test_the_age_that_is_a_quarter_is_the_purely_random_one():
-    """sync-r1-age: the text says random order, of which the age is 0.72; the quarter is that of purely random."""
-    fixed, shuffled, purely = (float(order.age_at(1.0)) for order in ORDERS)
-    assert fixed / shuffled == pytest.approx(0.718996, abs=1e-6)
-    assert fixed / purely == pytest.approx(0.264241, abs=1e-6)
-
-
 def test_ratio_for_a_freshness():
     """sync-f08."""
     assert round(largest_ratio(0.8), 2) == 0.46
@@ -204,15 +154,6 @@ def test_ratio_for_a_freshness():
     assert largest_ratio(0.8, "purely random") == pytest.approx(0.25, rel=1e-9)
     with pytest.raises(InputError, match="freshness"):
         arguments({"name": "largest-ratio", "freshness": 1.0})
-
-
-def test_figure_6():
-    r = np.linspace(0, 5, 51)
-    for order in ORDERS:
-        fresh, age = order.freshness_at(r), order.age_at(r)
-        assert (fresh[0], age[0]) == (1, 0)
-        assert (np.diff(fresh) < 0).all()
-        assert (np.diff(age) > 0).all()
 
 
 # ---- Table 3
@@ -254,17 +195,6 @@ def test_table_3_everywhere(delta):
         fresh, aged = gamma_by_quadrature(r, delta)
         assert gamma_uniform_freshness(r, delta) == pytest.approx(fresh, rel=1e-10)
         assert gamma_uniform_age(r, delta) == pytest.approx(aged, rel=1e-10)
-
-
-def test_table_3_as_printed():
-    r, delta = 2.0, 0.6
-    s = delta**2
-    fresh = (1 - (1 + r * s) ** (1 - 1 / s)) / (r * (1 - s))
-    age = ((1 - s) / 2 - 1 / r + (1 - (1 + r * s) ** (2 - 1 / s)) / (r**2 * (1 - 2 * s))) / (1 - s)
-    both = (1 / 2 - 1 / r + (1 - math.exp(-r)) / r**2) / (1 - s)
-    assert gamma_uniform_freshness(r, delta) == pytest.approx(fresh, rel=1e-13)
-    assert gamma_uniform_age(r, delta) == pytest.approx(age, rel=1e-13)
-    assert gamma_proportional_age(r, delta) == pytest.approx(both, rel=1e-13)
 
 
 def test_table_3_limits():
@@ -313,43 +243,7 @@ def test_mean_interval_between_changes_is_infinite_where_slow_elements_are_commo
         uniform_average(Uniform(1.0, 3.0), 0.0)
 
 
-def test_figure_7():
-    """Below 1 everywhere off delta = 0; freshness depends on r, age hardly does."""
-    r, delta = np.meshgrid(np.geomspace(0.01, 10, 20), np.linspace(0, 2, 21), indexing="ij")
-    freshness = FIXED.freshness_at(r) / gamma_uniform_freshness(r, delta)
-    age = gamma_uniform_age(r, delta) / gamma_proportional_age(r, delta)
-    np.testing.assert_allclose(freshness[:, 0], 1, rtol=1e-12)
-    np.testing.assert_allclose(age[:, 0], 1, rtol=1e-12)
-    assert (freshness[:, 1:] < 1).all()
-    assert (age[:, 1:] < 1).all()
-    assert (np.diff(freshness, axis=1) < 0).all()
-    assert (age[:, 10:] == 0).all()
-    assert np.ptp(age[:, 5]) < 0.05 < np.ptp(freshness[:, 5])
-
-
 # ---- Tables 4 and 5, Figures 9, 10, 17, 18
-
-TABLE_4 = {
-    (1, 0): "1/36",
-    (0, 1): "9/36",
-    (2, 0): "2/36",
-    (1, 1): "10/36",
-    (0, 2): "12/36",
-    (3, 2): "30/72",
-    (2, 3): "31/72",
-    (9, 1): "36/72",
-    (7, 3): "41/72",
-    (5, 5): "40/72",
-}
-
-
-@pytest.mark.parametrize(("pair", "printed"), TABLE_4.items(), ids=str)
-def test_table_4(pair, printed):
-    assert benefit((9, 1), pair) == Fraction(printed)
-
-
-def test_table_4_best():
-    assert [best_division((9, 1), budget) for budget in (1, 2, 5, 10)] == [(0, 1), (0, 2), (2, 3), (7, 3)]
 
 
 @pytest.mark.parametrize("parts", [(9, 1), (1, 1, 4), (2, 3, 5)])
@@ -357,74 +251,6 @@ def test_no_other_division_is_better(parts):
     for budget in range(9):
         others = (pair for pair in product(range(budget + 1), repeat=len(parts)) if sum(pair) == budget)
         assert benefit(parts, best_division(parts, budget)) == max(benefit(parts, other) for other in others)
-
-
-def best_share(budget: float) -> float:
-    """Of the slow one of two elements that change 9 times and once: the star in Fig. 9."""
-    return float(optimal(np.array([9.0, 1.0]), budget / 2)[1] / budget)
-
-
-def test_figure_9():
-    """sync-fig9: the paper does not say its budgets; the share is 0.3 at 10 to 12, and 1/4 in the end (f ~ root)."""
-    shares = np.linspace(0, 1, 1001)
-    for budget in (1, 2, 5, 10, 20, 40):
-        whole = np.asarray(FIXED.freshness(9.0, budget * (1 - shares))) + np.asarray(
-            FIXED.freshness(1.0, budget * shares)
-        )
-        assert whole[100] < whole[500]  # proportional, the dot
-        assert shares[whole.argmax()] == pytest.approx(best_share(budget), abs=1e-3)
-    assert best_share(1) == 1
-    assert best_share(10) == pytest.approx(0.311422, abs=1e-6)
-    assert best_share(1e6) == pytest.approx(0.25, abs=1e-5)
-
-
-EXAMPLE = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-
-
-def example(goal: str) -> np.ndarray:
-    return optimal(EXAMPLE, 1.0, goal=goal)
-
-
-def test_table_5():
-    """The age of the first element is printed 0.84; the equations give 0.8349. With 0.83 the row would not add to 5."""
-    fresh, young = (example(goal) for goal in ("freshness", "age"))
-    np.testing.assert_array_equal(np.round(fresh, 2), [1.15, 1.36, 1.35, 1.14, 0.00])
-    np.testing.assert_array_equal(np.round(young, 2), [0.83, 0.97, 1.03, 1.07, 1.09])
-    assert young[0] == pytest.approx(0.834870, abs=1e-6)
-    assert fresh.sum() == pytest.approx(5, rel=1e-14)
-    assert young.sum() == pytest.approx(5, rel=1e-14)
-
-
-def at_equal_gain(goal: str, rates) -> np.ndarray:
-    """The frequencies of elements that gain as much as those of the example."""
-    return at_gain(rates, gain_of(EXAMPLE, example(goal), goal=goal), goal=goal)
-
-
-def test_figure_10():
-    """The curves go through Table 5; the freshness one peaks near 2.5 and ends near 5, the age one rises."""
-    for goal in ("freshness", "age"):
-        np.testing.assert_allclose(at_equal_gain(goal, EXAMPLE), example(goal), rtol=1e-12)
-    grid = np.linspace(0.01, 6, 600)
-    fresh, young = (at_equal_gain(goal, grid) for goal in ("freshness", "age"))
-    assert grid[fresh.argmax()] == pytest.approx(2.47, abs=0.02)
-    assert 4.5 < grid[fresh > 0].max() < 5
-    assert (np.diff(young) > 0).all()
-
-
-def test_figure_17_and_18():
-    """sync-fig18, by the printed derivative; and Thm 5: the graph of mu is that of 1, scaled."""
-    rate = np.linspace(0.01, 0.999, 500)
-    frequency = at_gain(rate, 1.0)
-    derivative = -np.exp(-rate / frequency) / frequency - np.expm1(-rate / frequency) / rate
-    np.testing.assert_allclose(derivative, 1, rtol=1e-9)
-    np.testing.assert_allclose(at_gain(rate / 2, 2.0) * 2, frequency, rtol=1e-12)
-    assert at_gain(np.array([1.0]), 1.0) == 0
-    peak, highest = gain_peak(1.0)
-    assert (round(peak, 2), round(highest, 1)) == (0.54, 0.3)  # printed 0.53
-    assert peak == pytest.approx(0.535161, abs=1e-6)
-    assert gain_peak(2.0) == pytest.approx((peak / 2, highest / 2), rel=1e-12)
-    assert at_gain(np.array([peak]), 1.0) == pytest.approx([highest], rel=1e-12)
-    assert highest >= frequency.max() - 1e-12
 
 
 # ---- allocations
@@ -488,40 +314,6 @@ def test_elements_that_never_change_break_theorems_3_and_4():
         share, even = proportional(rates, 1.0), np.ones(2)
         assert (freshness(rates, share) > freshness(rates, even)) == better
         assert (age(rates, share) < age(rates, even)) == better
-
-
-def test_purely_random_allocation_is_a_square_root():
-    """f = (sqrt(lambda / mu) - lambda)+, with mu from the budget over those above zero."""
-    rates = np.array([0.2, 1.0, 3.0, 9.0])
-    for budget, active in ((0.3, 2), (3.0, 4)):
-        kept = rates[:active]
-        root = (budget * rates.size + kept.sum()) / np.sqrt(kept).sum()
-        expected = np.where(np.arange(4) < active, root * np.sqrt(rates) - rates, 0.0)
-        assert (expected >= 0).all()
-        np.testing.assert_allclose(optimal(rates, budget, PURELY_RANDOM), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("order", ORDERS, ids=str)
-@pytest.mark.parametrize("goal", ["freshness", "age"])
-def test_optimal_against_a_general_solver(order, goal):
-    """A solver that sees freshness and age only; it reaches 1e-9 of the objective and never passes the optimum."""
-    rates, weights = np.array([0.3, 1.0, 2.0, 4.0]), np.array([0.4, 0.3, 0.2, 0.1])
-    best = optimal(rates, 1.5, order, goal, weights)
-
-    def loss(f):
-        value = weights @ getattr(order, goal)(rates, np.maximum(f, 1e-9))
-        return -value if goal == "freshness" else value
-
-    found = minimize(
-        loss,
-        np.full(4, 1.5),
-        bounds=[(1e-9, None)] * 4,
-        constraints={"type": "eq", "fun": lambda f: weights @ f - 1.5},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    assert loss(best) == pytest.approx(found.fun, abs=1e-8)
-    assert loss(best) <= found.fun + 1e-12
 
 
 def test_tiny_and_huge_budgets():
@@ -593,48 +385,6 @@ def test_allocations_that_cannot_be(given, says):
 
 
 # ---- Table 6
-
-BARS = (0.23, 0.15)  # the two that the text names
-
-
-def printed(value: float, digits: int) -> tuple[float, float]:
-    half = 0.5 * 10.0**-digits
-    return value - half, value + half
-
-
-@pytest.fixture(scope="module")
-def fits() -> dict[float, list]:
-    """Heights of the other bars, in steps of 1 %, for which Table 6 comes out as printed, by the days of a month.
-
-    All values as rounded, 400 days to one digit; but the first, 0.12, as rounded or cut off, 0.115 to 0.13.
-    """
-    accepted = {
-        "proportional": ((0.115, 0.13), (350, 450)),
-        "uniform": (printed(0.57, 2), printed(5.6, 1)),
-        "optimal": (printed(0.62, 2), printed(4.3, 1)),
-    }
-    return {month: table_6_fits(*BARS, accepted, month=month) for month in (30.0, 365 / 12, 31.0)}
-
-
-def test_table_6_cannot_be_met_as_rounded(fits):
-    """With months of 30 days, a freshness of 0.125 asks for 40 % of monthly pages, and 0.57 for 22 % or less."""
-    assert all(table_6(heights, "proportional").freshness > 0.125 for heights in fits[30.0])
-    assert fits[365 / 12] == fits[31.0] == []
-
-
-def test_table_6_if_0_12_was_cut_off_and_not_rounded(fits):
-    """16 of 2,016 heights remain, along a line, so Fig. 12 cannot be determined from the text; months have 30 days."""
-    heights = [heights[2:] for heights in fits[30.0]]
-    assert len(heights) == 16
-    np.testing.assert_allclose(np.min(heights, axis=0), [0.14, 0.07, 0.25])
-    np.testing.assert_allclose(np.max(heights, axis=0), [0.19, 0.23, 0.36])
-
-
-def test_table_6_for_one_of_them():
-    values = {name: table_6((*BARS, 0.16, 0.16, 0.30), name) for name in ("proportional", "uniform", "optimal")}
-    assert values["proportional"] == pytest.approx((0.128687, 406.017), rel=1e-5)
-    assert values["uniform"] == pytest.approx((0.572894, 5.61237), rel=1e-5)
-    assert values["optimal"] == pytest.approx((0.616226, 4.29871), rel=1e-5)
 
 
 # ---- A window of the day (Fig. 5)
