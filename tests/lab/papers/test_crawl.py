@@ -124,78 +124,24 @@ def solved(gain: Gain, pages: Pages, budget: float) -> float:
     return (still + interior_point(gain, u, d, budget) * float(u.sum())) / float(pages.utilities.sum())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_algorithm_2_against_another_solver(kind):
-    for number in range(KINDS.index(kind), 200, len(KINDS)):
-        pages, budget = case(number)
-        found = optimal_random_rates(pages, budget)
-        assert found.rates.sum() == pytest.approx(budget, rel=1e-14) or not found.rates.any()
-        assert random_freshness(pages, found.rates) == pytest.approx(solved(RANDOM, pages, budget), abs=1e-10, rel=0)
+OPTIMA = {  # with what its rates are worth, by ours and by the other solver
+    "algorithm 2": (optimal_random_rates, random_freshness, RANDOM),
+    "fixed intervals": (optimal_fixed_rates, fixed_freshness, FIXED),
+    "algorithm 1": (lambda pages, _: optimal_shares(pages), slotted_freshness, DISCRETE),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_algorithm_1_against_another_solver(kind):
-    for number in range(KINDS.index(kind), 60, len(KINDS)):
-        pages = case(number)[0]
-        pages = Pages(pages.utilities, pages.changes / (1.01 * pages.changes.max() or 1))
-        shares = optimal_shares(pages).rates
-        assert shares.sum() == pytest.approx(1, rel=1e-14) or not shares.any()
-        assert slotted_freshness(pages, shares) == pytest.approx(solved(DISCRETE, pages, 1.0), abs=1e-10, rel=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_optimum_at_fixed_intervals_against_another_solver(kind):
+@pytest.mark.parametrize("name", OPTIMA)
+def test_an_optimum_is_that_of_another_solver(name, kind):
+    optimum, freshness, gain = OPTIMA[name]
     for number in range(KINDS.index(kind), 60, len(KINDS)):
         pages, budget = case(number)
-        found = optimal_fixed_rates(pages, budget)
-        assert found.rates.sum() == pytest.approx(budget, rel=1e-12) or not found.rates.any()
-        assert fixed_freshness(pages, found.rates) == pytest.approx(solved(FIXED, pages, budget), abs=1e-10, rel=0)
-
-
-# ---- the conditions of Karush, Kuhn and Tucker, in whole numbers
-
-
-def algorithm_2(u: list[Fraction], d: list[Fraction], budget: Fraction, root: Callable) -> list[Fraction]:
-    """Crawl Algorithm 2, line by line; `root` of products and quotients of u and d is rational here."""
-    ascending = sorted(range(len(u)), key=lambda i: u[i] / d[i])
-    t, s = sum(root(u[i] * d[i]) for i in ascending), sum(d)
-    p = [Fraction(0)] * len(u)
-    for i in ascending:
-        if u[i] / d[i] < (t / (budget + s)) ** 2:
-            t, s = t - root(u[i] * d[i]), s - d[i]
-        else:
-            p[i] = root(u[i] * d[i]) * (budget + s) / t - d[i]
-    return p
-
-
-def exact_root(x: Fraction) -> Fraction:
-    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    assert root**2 == x
-    return root
-
-
-whole = st.integers(1, 30)
-
-
-@given(
-    pages=st.lists(st.tuples(whole, whole, whole), min_size=1, max_size=12),
-    budget=st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6),
-)
-@settings(max_examples=200, deadline=None)
-def test_algorithm_2_is_optimal_exactly(pages, budget):
-    """With u = a^2 c and d = b^2 c every root is rational, and so the conditions hold or not without rounding."""
-    u, d = [Fraction(a * a * c) for a, _, c in pages], [Fraction(b * b * c) for _, b, c in pages]
-    p = algorithm_2(u, d, budget, exact_root)
-    marginal = [ui * di / (pi + di) ** 2 for ui, di, pi in zip(u, d, p, strict=True)]
-    assert sum(p) == budget
-    assert min(p) >= 0
-    multiplier = {m for m, pi in zip(marginal, p, strict=True) if pi > 0}
-    assert len(multiplier) == 1
-    assert max(marginal) == multiplier.pop()
-    # What is tested so is the printed algorithm; ours differs from it by rounding only.
-    ours = optimal_random_rates(Pages(np.array(u, float), np.array(d, float)), float(budget))
-    scale = float(budget + sum(d))
-    assert ours.rates == pytest.approx(np.array(p, float), rel=1e-9, abs=1e-14 * scale)
+        if name == "algorithm 1":  # of pages that change with a chance in each of its slots
+            pages, budget = Pages(pages.utilities, pages.changes / (1.01 * pages.changes.max() or 1)), 1.0
+        rates = optimum(pages, budget).rates
+        assert rates.sum() == pytest.approx(budget, rel=1e-12) or not rates.any()
+        assert freshness(pages, rates) == pytest.approx(solved(gain, pages, budget), abs=1e-10, rel=0)
 
 
 @pytest.mark.parametrize(("optimum", "gain"), [(optimal_random_rates, RANDOM), (optimal_fixed_rates, FIXED)])
@@ -237,9 +183,6 @@ def test_pages_of_equal_ratio_are_refreshed_alike():
     for budget in (1e-12, 1.0, 1e12):
         for found in (optimal_random_rates(Pages(2 * d, d), budget), optimal_fixed_rates(Pages(2 * d, d), budget)):
             assert found.rates == pytest.approx(budget * d / 8, rel=1e-12)
-
-
-# ---- Fig. 1
 
 
 def test_an_order_at_fixed_intervals_is_worth_what_equation_6_says():
