@@ -31,7 +31,7 @@ def march(
     while edges[-1] < stops[-1] and not ended(edges[-1]):
         require_time()
         start = edges[-1]
-        stop = float(stops[np.searchsorted(stops, start, side="right")])
+        stop = float(stops[int(np.searchsorted(stops, start, side="right"))])
         room = stop - start
         end = stop if room <= width else start + (min(width, room / 2) if even else width)
         wide = end - start

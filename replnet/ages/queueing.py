@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import Basis
-from replnet.ages.roots import UnreachableError, least_amount
+from replnet.ages.roots import least_amount
 from replnet.laws import Exponential, Law
 from replnet.processes import Ordered
 
@@ -79,10 +79,7 @@ def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float
     if np.mean(intervals == 0) >= value:
         return math.inf
     start = 1 / float(intervals.mean())
-    try:
-        return least_amount(lambda g: value - float(np.exp(-g * intervals).mean()), start, farthest=FARTHEST)
-    except UnreachableError:
-        return math.inf
+    return least_amount(lambda g: value - float(np.exp(-g * intervals).mean()), start, farthest=FARTHEST)
 
 
 def service_exponent(law: Law, share: float, n: int, theta: float) -> float:

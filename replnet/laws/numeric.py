@@ -10,15 +10,11 @@ where it is small, so neither short nor long ages lose digits that X's law has.
 
 The integral of a decreasing function f, from x to infinity and from 0 to x: the half line is
 cut into panels: octaves, the bends of f, and ever shorter panels towards the end of a bounded
-support. On each, f is a polynomial, and the panel is halved until
-
-    its last coefficients are less than 1e-13 of the panel's own integral, and     (3)
-    what lies beyond the panel is at least a thousandth of it,                     (4)
-
-so both integrals keep about 12 digits relative to themselves, far out too, because
-sums run from the far end. Past the last panel f has either vanished or is a power
-x^-a, as laws with heavy tails become; then the integral beyond x is x f(x) / (a - 1),
-infinite for a <= 1.
+support. On each, f is a polynomial, and the panel is halved until its last coefficients are
+less than 1e-13 of the panel's own integral, so that f cannot fall by much in it. Both
+integrals keep about 12 digits relative to themselves, far out too, because sums run from the
+far end. Past the last panel f has either vanished or is a power x^-a, as laws with heavy
+tails become; then the integral beyond x is x f(x) / (a - 1), infinite for a <= 1.
 """
 
 from __future__ import annotations
@@ -38,6 +34,7 @@ from replnet.laws.piecewise import Curve, halve, resolution_error, sample_panels
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -140, 200  # relative to `around`; powers up to x^-4 have not vanished there
 VANISHED_SHARE = 1e-290  # of f(0)
 LARGEST_NOISE = 1e-10  # errors below this that halving does not help are rounding in f
+RESOLVED_SHARE = 1e-13  # of its integral: size of the last coefficients of a panel that needs no split
 MOST_PANELS = 3000
 
 
@@ -227,19 +224,16 @@ def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[flo
 def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> Curve:
     """Return the decreasing function f as a curve that is exact to rounding on each panel, as a share of its integral.
 
-    `edges` are those of the first panels, which are halved until that holds, and until what lies beyond each is at
-    least a thousandth of its own integral; at most some 3,000 panels.
+    `edges` are those of the first panels, which are halved until that holds, or there are some 3,000 panels.
     """
     values = sample_panels(f, edges[:-1], edges[1:])
     parent_error = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
     while True:
         curve = Curve(edges, to_powers(values), 0.0)
-        width, panel_integrals = np.diff(edges), curve.panel_integrals()
-        integral_beyond = np.cumsum(panel_integrals[::-1])[::-1] - panel_integrals
-        error = resolution_error(values) * width / np.abs(panel_integrals)
+        width = np.diff(edges)
+        error = resolution_error(values) * width / np.abs(curve.panel_integrals())
         noise = (error < LARGEST_NOISE) & (error > 0.7 * parent_error)
-        wide = ((error > 1e-13) & ~noise) | ((integral_beyond < 1e-3 * panel_integrals) & (integral_beyond > 0))
-        wide &= width > 1e-13 * edges[1:]
+        wide = (error > RESOLVED_SHARE) & ~noise & (width > 1e-13 * edges[1:])
         if not wide.any() or edges.size >= MOST_PANELS:
             return curve
         parent_error = np.repeat(np.where(wide, error, parent_error), 1 + wide)

@@ -103,7 +103,7 @@ class Curve:
 
     def panel_of(self, x: Array) -> Ints:
         """Return the number of the panel in which each x lies, or of the nearest one."""
-        return np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.edges) - 2)
+        return np.asarray(np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.edges) - 2))
 
     def derivative(self) -> Curve:
         """Return the derivative as a curve, 0 past the last edge."""

@@ -18,6 +18,7 @@ from replnet.ages.penalties import (
     currency,
     data_age,
     expected_cost,
+    lag_tail,
     missing_updates,
     since_first_missed,
     since_last_change,
@@ -167,6 +168,7 @@ def test_currency_grows_from_freshness_to_one(downloads, updates, lag, more):
     assert fresh - 1e-9 <= near <= far + 1e-9 <= 1 + 2e-9
     late = source_penalty(copy, updates, threshold(lag)).value
     assert near == pytest.approx(1 - late, abs=1e-12)
+    assert near == pytest.approx(1 - lag_tail(copy, updates, lag) * (1 - fresh), abs=1e-12)
 
 
 def test_means_of_composed_ages():

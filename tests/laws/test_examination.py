@@ -210,14 +210,6 @@ class Odd(Law):
     def draw(self, e):
         return self.gives + 0 * e
 
-class Late(Odd):
-    asked = 0
-    def draw(self, e):
-        Late.asked += 1
-        if Late.asked > 20:
-            raise RuntimeError("enough")
-        return 1.0 * e
-
 class Proud(Odd):
     def __init__(self, gives):
         raise LookupError("no table")
@@ -236,7 +228,7 @@ def installed(tmp_path, monkeypatch) -> None:
     info = tmp_path / "strange-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
-    names = {name.lower(): f"strange:{name}" for name in ("Odd", "Late", "Proud", "Half", "nothing")}
+    names = {name.lower(): f"strange:{name}" for name in ("Odd", "Proud", "Half", "nothing")}
     names |= {"steady": "replnet.laws:Exponential", "absent": "nosuchpackage:Odd"}
     points = "".join(f"{name} = {value}\n" for name, value in names.items())
     (info / "entry_points.txt").write_text(f"[replnet.laws]\n{points}")
@@ -250,7 +242,6 @@ def installed(tmp_path, monkeypatch) -> None:
         (["predict"], "odd()", "-s updates=odd(): updates: odd(gives=-1.0) is no law of intervals: draw at"),
         (["run", "--engine", "array"], "odd(gives=0)", " is 0 (a finite interval above 0)"),
         (["run", "--engine", "step"], "odd(gives=nan)", "draw at 1.2e-16 is nan (a finite interval above 0)"),
-        (["run", "--engine", "step"], "late()", "raises RuntimeError: enough (a member of a law answers"),
         (["predict"], "proud(gives=1)", "LookupError: no table (see its package)"),
     ],
 )
