@@ -15,8 +15,7 @@ from replnet.processes.carousel import Carousel
 from replnet.processes.process_set import ProcessSet
 from replnet.processes.schedules import Draws, Events, Round, Scattered, Schedule, Shuffled
 from replnet.processes.streams import PURPOSES, seed_words
-
-FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
+from replnet.testing import FALSE_ALARM
 
 
 def assert_agrees(samples, expected: float, *, resolution: float) -> None:
