@@ -8,13 +8,14 @@ In it:
     fresh_spells     how long it stays fresh, and stale (P2P V-B)
     weights          what an age costs: weight functions w and their repeated integrals
     prediction       a predicted number, with where it comes from and how far it can be trusted
-    roots            rates that meet a target: where increasing functions cross zero
+    roots            where increasing functions cross zero, such as rates that meet a target; edges, by bisection
 
     clusters         replicas that pull from the source and from one another (P2P VI)
     overlays         Poisson pulls along any links
     freshest_of      the freshest of several copies, some of which come by shared ways
 
-    curve            functions of time as piecewise polynomials: fitted, integrated, convolved
+    curve            functions of time: integrated on panels, convolved, computed as far as needed
+    marching         equations that are solved forward, panel by panel
     panels           where to put panels: the jumps, bends and scales of laws
 
     transients       ages some time after something has happened, which are not stationary
@@ -29,7 +30,7 @@ from replnet.faces import open_face
 if TYPE_CHECKING:
     from replnet.ages import fresh_spells, penalties
     from replnet.ages.churn import LOST, age_if_lost, availability_if_lost, freshness_if_kept, share_up
-    from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, clean_edges, fit
+    from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, clean_edges
     from replnet.ages.fresh_spells import residual, update_density
     from replnet.ages.freshest_of import ChoiceAges, forest_parts, freshest_of
     from replnet.ages.half_line import HalfLine, exists, half_line_law, integral_to_infinity
@@ -73,7 +74,16 @@ if TYPE_CHECKING:
         service_exponent,
         theta_needed,
     )
-    from replnet.ages.roots import Family, ROOT_TOLERANCE, UnreachableError, bisect_edge, bracket, crossing, rate_for
+    from replnet.ages.roots import (
+        Family,
+        ROOT_TOLERANCE,
+        UnreachableError,
+        bisect_edge,
+        bracket,
+        crossing,
+        least_amount,
+        rate_for,
+    )
     from replnet.ages.transients import SINCE, SinceCut, SinceEmpty, SinceFresh
     from replnet.ages.weights import AGE, ONE, Weight, geometric_points, threshold, weight
 else:

@@ -1,10 +1,7 @@
-"""Functions of time as piecewise polynomials.
+"""Integrals of functions of time on panels, and curves that are computed as far as they are needed.
 
-A curve is a polynomial of degree NODES - 1 on each of its panels, found by
-interpolation in Chebyshev points and split until its last coefficients vanish
-in rounding. Panels begin at the points where a tail jumps or bends, so jumps
-are represented exactly. Products and convolutions of curves are integrated on
-the union of their panels, where Gauss-Legendre is exact for polynomials:
+Products and convolutions of curves (piecewise polynomials, laws/piecewise) are integrated
+on the union of their panels, where Gauss-Legendre is exact for polynomials:
 
     (f * g)(x) = integral over y in (0, x) of f(y) g(x - y)                    (1)
 
@@ -21,80 +18,13 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws import Array
+from replnet.laws import Array, Curve
 
-NODES = 14  # interpolation points per panel
 GAUSS = 12  # quadrature points per panel: exact up to degree 23
-RESOLVED = 1e-11  # size of the last coefficients of a panel that needs no split
-MAX_ROUNDS = 48  # of halving panels: enough for a power singularity at zero
-MAX_PANELS = 4000
 BLOCK = 4_000  # panels that a convolution handles at once: keeps arrays in cache
 
-_CHEBYSHEV = np.cos(np.pi * (np.arange(NODES)[::-1] + 0.5) / NODES)  # on (-1, 1), ascending
-_TO_POWERS = np.linalg.inv(np.vander(_CHEBYSHEV, NODES, increasing=True))
-_TO_CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(_CHEBYSHEV, NODES - 1))
 _nodes, _weights = np.polynomial.legendre.leggauss(GAUSS)
 GAUSS_NODES, GAUSS_WEIGHTS = (_nodes + 1) / 2, _weights / 2  # on (0, 1)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """A piecewise polynomial on the panels between `edges`, which has the value `beyond` past the last edge.
-
-    Row r of `powers` holds the coefficients of t**r, a column per panel, where t runs from -1 to 1 across each panel.
-    """
-
-    edges: Array
-    powers: Array
-    beyond: float  # the value past the last edge
-
-    def __call__(self, x: Array) -> Array:
-        """Return the values at the points x."""
-        x = np.asarray(x, dtype=float)
-        return self.along(x[..., None], x)[..., 0]
-
-    def along(self, points: Array, inside: Array) -> Array:
-        """Return the values at `points`, whose last axis runs over points within one panel.
-
-        `inside` has the other axes, and for each row a point that tells which panel this is.
-        """
-        panel = np.searchsorted(self.edges, inside, side="right") - 1
-        outside = panel >= len(self.edges) - 1
-        panel = np.clip(panel, 0, len(self.edges) - 2)
-        low, high = self.edges[panel], self.edges[panel + 1]
-        t = (points - low[..., None]) * (2 / (high - low))[..., None] - 1
-        value = np.broadcast_to(self.powers[-1][panel][..., None], t.shape).copy()
-        for row in self.powers[-2::-1]:
-            value *= t
-            value += row[panel][..., None]
-        value[outside] = self.beyond
-        return value
-
-    def derivative(self) -> Curve:
-        """Return the derivative as a curve, 0 past the last edge."""
-        degree = np.arange(1, len(self.powers))[:, None]
-        return Curve(self.edges, self.powers[1:] * degree * 2 / np.diff(self.edges), 0.0)
-
-    def antiderivative(self) -> Curve:
-        """Return the integral from the first edge as a curve, constant past the last one."""
-        degree = np.arange(1, len(self.powers) + 1)[:, None]
-        body = self.powers / degree * np.diff(self.edges) / 2
-        signs = np.where(degree % 2 == 0, 1.0, -1.0)
-        gains = 2 * body[::2].sum(axis=0)  # even powers cancel between t = -1 and t = 1
-        reached = np.concatenate([[0.0], np.cumsum(gains)])
-        start = reached[:-1] - (body * signs).sum(axis=0)
-        return Curve(self.edges, np.vstack([start, body]), float(reached[-1]))
-
-    def times(self, factor: float) -> Curve:
-        """Return the curve times a factor."""
-        return Curve(self.edges, self.powers * factor, self.beyond * factor)
-
-    def complement(self) -> Curve:
-        """Return 1 minus the curve."""
-        powers = -self.powers
-        powers[0] += 1
-        return Curve(self.edges, powers, 1 - self.beyond)
 
 
 @final
@@ -120,28 +50,6 @@ class GrowingCurve:
         return self.known.setdefault(reached, self.to(reached))
 
 
-def panel_points(low: Array, high: Array) -> Array:
-    """Return the interpolation points of the panels from `low` to `high`, ascending, on a new last axis."""
-    low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
-    return (low + high) / 2 + (high - low) / 2 * _CHEBYSHEV
-
-
-def to_powers(values: Array) -> Array:
-    """Return the coefficients of t**r, t from -1 to 1 across a panel, from values at its `panel_points`.
-
-    The first axis of the values runs over these points, and of the result over r; the others are kept.
-    """
-    return _TO_POWERS @ values
-
-
-def resolution_error(values: Array) -> Array:
-    """Return the largest of the last three Chebyshev coefficients in size: how badly a polynomial resolves a function.
-
-    The first axis of the values runs over the `panel_points` of a panel; the others, such as the panels, are kept.
-    """
-    return np.abs(_TO_CHEBYSHEV[-3:] @ values).max(axis=0)
-
-
 def clean_edges(points: Array, horizon: float) -> Array:
     """Return 0, those of the points that lie between, and `horizon`, in ascending order without near duplicates."""
     points = np.asarray(points, dtype=float)
@@ -150,41 +58,6 @@ def clean_edges(points: Array, horizon: float) -> Array:
         keep = np.diff(inside, prepend=0.0) > 1e-13 * inside
         inside = inside[keep]
     return np.concatenate([[0.0], inside, [horizon]])
-
-
-def fit(
-    f: Callable[[Array], Array],
-    edges: Array,
-    *,
-    tolerance: float = RESOLVED,
-    beyond: float | None = None,
-    most: int = MAX_PANELS,
-) -> Curve:
-    """Return the function `f` of an array as a piecewise polynomial between the first and the last of `edges`.
-
-    Panels between these are halved until their last coefficients are below `tolerance`, or until there are `most`.
-    `beyond` is the value past the last edge; None takes the value at that edge.
-    """
-    low, high = edges[:-1], edges[1:]
-    done: list[tuple[Array, Array, Array]] = []
-    count = 0
-    for round_ in range(MAX_ROUNDS):
-        values = np.asarray(f(panel_points(low, high).ravel())).reshape(len(low), NODES).T
-        bad = resolution_error(values) > tolerance
-        if round_ == MAX_ROUNDS - 1 or count + 2 * len(low) > most:
-            bad[:] = False
-        good = ~bad
-        done.append((low[good], high[good], to_powers(values[:, good])))
-        count += int(good.sum())
-        if not bad.any():
-            break
-        middle = (low[bad] + high[bad]) / 2
-        low, high = np.concatenate([low[bad], middle]), np.concatenate([middle, high[bad]])
-    lows = np.concatenate([part[0] for part in done])
-    order = np.argsort(lows)
-    powers = np.hstack([part[2] for part in done])[:, order]
-    last = float(powers[:, -1].sum()) if beyond is None else beyond
-    return Curve(np.append(lows[order], edges[-1]), powers, last)
 
 
 def panel_integrals(f: Callable[[Array], Array], edges: Array) -> Array:

@@ -21,7 +21,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.ages.information_age import REDUNDANT, InformationAge, pull
-from replnet.ages.panels import Scales, thin_out
+from replnet.ages.panels import Scales
 from replnet.ages.prediction import Basis, joint_basis
 from replnet.laws import Array
 
@@ -105,9 +105,7 @@ class FreshestOf(InformationAge):
 
     @cached_property
     def scales(self) -> Scales:
-        scales = [age.scales for age in self._ages]
-        marks = [min(scale.marks) / self.ask for scale in scales] + [point for scale in scales for point in scale.marks]
-        return Scales(thin_out(point for scale in scales for point in scale.breaks), tuple(marks))
+        return Scales.of_smallest([age.scales for age in self._ages], self.ask)
 
 
 @final

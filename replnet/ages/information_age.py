@@ -28,10 +28,10 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import RESOLVED, Curve, GrowingCurve, clean_edges, convolve, fit, panel_integrals
+from replnet.ages.curve import GrowingCurve, clean_edges, convolve, panel_integrals
 from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thin_out
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joint_basis
-from replnet.laws import Array, Exponential, Law
+from replnet.laws import RESOLVED, Array, Curve, Exponential, Law, fit_curve
 
 NEGLIGIBLE = 1e-10  # size of the part of (3) beyond the horizon
 MOST_LEFT_OUT = 1e-6  # the same, if even 900 octaves do not make it NEGLIGIBLE
@@ -102,7 +102,7 @@ class InformationAge(ABC):
         It may end before, where the tail has vanished.
         """
         edges = self.scales.edges(horizon)
-        return fit(self.tail, edges, tolerance=resolution(edges))
+        return fit_curve(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
         """Return the density of X as a piecewise polynomial on [0, horizon], or further.
@@ -191,7 +191,7 @@ class PullAge(InformationAge):
 
     def density_curve(self, horizon: float) -> Curve:
         edges = clean_edges([*self.scales.breaks, *self.scales.marks], horizon)
-        return fit(self.downloads.tail, edges, tolerance=1e-12).times(self.downloads.rate)
+        return fit_curve(self.downloads.tail, edges, tolerance=1e-12).times(self.downloads.rate)
 
 
 @lru_cache(maxsize=1024)
@@ -257,7 +257,7 @@ class Sum(InformationAge):
         edges = self.scales.edges(horizon)
         if isinstance(self.own, PullAge) and (atoms := atoms_of(self.own.downloads)):
             own_age, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
-            return fit(
+            return fit_curve(
                 lambda x: own_age.tail(x) + rate * atoms.differences(whole, x),
                 edges,
                 tolerance=ROUGH,
@@ -265,7 +265,7 @@ class Sum(InformationAge):
             )
         density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
         parts = (density.along, density.edges, upstream.along, upstream.edges)
-        return fit(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
+        return fit_curve(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
         """Return the product of the transforms of the summands (P2P eq. 29)."""
@@ -306,11 +306,7 @@ class Best(InformationAge):
 
     @cached_property
     def scales(self) -> Scales:
-        scales = [copy.scales for copy in self._powers]
-        marks = [min(scale.marks) / len(self.copies) for scale in scales] + [
-            point for scale in scales for point in scale.marks
-        ]
-        return Scales(thin_out(point for scale in scales for point in scale.breaks), tuple(marks))
+        return Scales.of_smallest([copy.scales for copy in self._powers], len(self.copies))
 
 
 @final

@@ -8,8 +8,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.ages.curve import clean_edges, fit
-from replnet.laws import Array, Constant, Discrete, Lattice, Law
+from replnet.ages.curve import clean_edges
+from replnet.laws import Array, Constant, Discrete, Lattice, Law, fit_curve
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # at most so many breaks are all worth a panel of their own in a convolution
@@ -62,6 +62,12 @@ class Scales(NamedTuple):
         """Return the scales of a law's tail: up to 128 points where it jumps or bends, and quantiles as marks."""
         return cls(thin_out(law.breaks), soft_marks(law))
 
+    @classmethod
+    def of_smallest(cls, scales: Sequence[Scales], count: int) -> Scales:
+        """Return the scales of the tail of the smallest of `count` numbers, whose own tails have these `scales`."""
+        marks = [min(each.marks) / count for each in scales] + [point for each in scales for point in each.marks]
+        return cls(thin_out(point for each in scales for point in each.breaks), tuple(marks))
+
     def edges(self, horizon: float) -> Array:
         """Return edges of panels on [0, horizon] from which a fit may start.
 
@@ -82,7 +88,7 @@ def resolving_edges(law: Law, horizon: float) -> Array:
     """
     points = jumps(law)
     edges = clean_edges([*points, *spread_out(soft_marks(law), horizon)], horizon)
-    return edges if isinstance(law, Discrete) or len(points) > FEW else fit(law.tail, edges).edges
+    return edges if isinstance(law, Discrete) or len(points) > FEW else fit_curve(law.tail, edges).edges
 
 
 @final

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import Basis
+from replnet.ages.roots import least_amount
 from replnet.laws import Exponential, Law
 from replnet.processes import Ordered
 
@@ -42,7 +43,7 @@ LONG = Basis("limit", "counting messages", "a long line that is never empty")
 NEVER = 1e-12  # the chance of (3) and (4) that counts as 0: 1e-6, and the rest is for the factor
 BURST = 10  # messages of arrivals that are not Poisson taken as one, for (4)
 CELLS = 1000  # of equal probability, each taken at its shortest interval, so that (2) is not underestimated
-STEPS = 100  # of Newton's method, which comes from one side
+FARTHEST = 500.0  # how far from one per mean interval a rate is searched, in its logarithm
 
 
 def theta_needed(places: int, largest: int) -> float:
@@ -77,14 +78,8 @@ def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float
     """
     if np.mean(intervals == 0) >= value:
         return math.inf
-    g = 0.0
-    for _ in range(STEPS):
-        terms = np.exp(-g * intervals)
-        step = float((terms.mean() - value) / (intervals * terms).mean())
-        g += step
-        if step <= 1e-9 * g:
-            return g
-    return math.inf
+    start = 1 / float(intervals.mean())
+    return least_amount(lambda g: value - float(np.exp(-g * intervals).mean()), start, farthest=FARTHEST)
 
 
 def service_exponent(law: Law, share: float, n: int, theta: float) -> float:

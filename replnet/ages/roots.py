@@ -1,4 +1,4 @@
-"""Roots of increasing functions: rates that meet a target, prices that spend a budget."""
+"""Roots of increasing functions, and edges up to which something holds: rates that meet a target, sizes, prices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ FARTHEST = math.log(1e6)  # distance from the start at which a target counts as 
 
 
 class UnreachableError(ValueError):
-    """The error that no rate meets a target."""
+    """The error that no rate meets a target; `tried` is the largest one that was tried, infinite if none was."""
+
+    def __init__(self, message: str, tried: float = math.inf) -> None:
+        super().__init__(message)
+        self.tried = tried
 
 
 def bracket(
@@ -69,6 +73,32 @@ def crossing(
     return low, high
 
 
+def least_amount(
+    f: Callable[[float], float],
+    start: float = 1.0,
+    *,
+    step: float = 1.0,
+    largest: float = math.inf,
+    farthest: float = math.inf,
+    close: float = BRACKET_WIDTH,
+    enough: float = 0.0,
+) -> float:
+    """Return the least positive amount at which an increasing f is 0 or more; 0 if it is at the smallest one tried.
+
+    It is searched by its logarithm, for which all but `start`, where the search begins, are as in `bracket` and
+    `crossing`. Raises UnreachableError if f is negative at the largest amount tried.
+    """
+
+    def by_logarithm(y: float) -> float:
+        return f(math.exp(y))
+
+    low, high = bracket(by_logarithm, math.log(start), step, largest, farthest)
+    if high[1] < 0:
+        tried = math.exp(high[0])
+        raise UnreachableError(f"not met by {tried:g}", tried)
+    return math.exp(crossing(by_logarithm, low, high, close=close, enough=enough)[1][0]) if low[1] < 0 else 0.0
+
+
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
     """Return the smallest rate at which the increasing function `freshness` meets `target`.
 
@@ -78,28 +108,24 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
     """
     if not 0 < target < 1:
         raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
-
-    def over(x: float) -> float:
-        return freshness(math.exp(x)) - target
-
-    middle = math.log(start)
-    low, high = bracket(over, middle, FIRST_STEP, LARGEST_STEP, FARTHEST)
-    if high[1] < 0:
-        reached = f"{what} {math.exp(high[0]):g} reaches {high[1] + target:.6g}"
-        raise UnreachableError(f"freshness {target:g} cannot be met: {reached}")
-    if low[0] < middle - FARTHEST:
-        return 0.0
-    return math.exp(crossing(over, low, high, enough=ROOT_TOLERANCE)[1][0])
+    steps = {"step": FIRST_STEP, "largest": LARGEST_STEP, "farthest": FARTHEST}
+    try:
+        return least_amount(lambda rate: freshness(rate) - target, start, **steps, enough=ROOT_TOLERANCE)
+    except UnreachableError as error:
+        reached = f"{what} {error.tried:g} reaches {freshness(error.tried):.6g}"
+        raise UnreachableError(f"freshness {target:g} cannot be met: {reached}", error.tried) from None
 
 
 def bisect_edge(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
     """Return the last value for which `fine` holds, between `inside`, for which it does, and `outside`, for which not.
 
     Whole numbers are halved until they are neighbours. Other numbers, above 0, are halved in logarithms until the last
-    two differ by at most a share of `close`.
+    two differ by at most a share of `close`, or are neighbours too.
     """
     whole = isinstance(inside, int)
-    while abs(outside - inside) > 1 if whole else max(inside / outside, outside / inside) > 1 + close:
+    while whole or max(inside / outside, outside / inside) > 1 + close:
         middle: Any = (inside + outside) // 2 if whole else math.sqrt(inside * outside)
+        if middle in (inside, outside):
+            break
         inside, outside = (middle, outside) if fine(middle) else (inside, middle)
     return inside

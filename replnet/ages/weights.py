@@ -23,8 +23,8 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import Curve, GrowingCurve, fit, panel_points
-from replnet.laws import Array
+from replnet.ages.curve import GrowingCurve
+from replnet.laws import Array, Curve, fit_curve, panel_points
 from replnet.text import FieldError, Function, compile_function, finite, number_text
 
 FIELD = "weight"
@@ -205,7 +205,7 @@ def relative_fit(f: Function, edges: Array) -> Curve:
         # Around a jump panels shrink to rounding, so that points of the last may be its end.
         return np.minimum(np.searchsorted(edges, x, side="right") - 1, len(sizes) - 1)
 
-    curve = fit(lambda x: f(x) / sizes[panel(x)], edges, tolerance=DIGITS)
+    curve = fit_curve(lambda x: f(x) / sizes[panel(x)], edges, tolerance=DIGITS)
     return Curve(curve.edges, curve.powers * sizes[panel(curve.edges[:-1])], 0.0)
 
 

@@ -32,9 +32,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from replnet.ages import bracket, crossing, fit
+from replnet.ages import bracket, crossing
 from replnet.allocation.orders import FIXED, Order
-from replnet.laws import Floats
+from replnet.laws import Floats, fit_curve
 
 Goal = Literal["freshness", "age"]
 
@@ -161,7 +161,7 @@ def inverse_gain(order: Order, goal: Goal) -> Callable[[Floats], Floats]:
             log_r = log_r - (log_gain(order, goal, log_r) - y) / np.interp(y, log_gains, slope)
         return np.asarray(log_r - np.interp(y, edges, at_edges))
 
-    curve, last = fit(deviation, edges, tolerance=RESOLVED), float(edges[-1])
+    curve, last = fit_curve(deviation, edges, tolerance=RESOLVED), float(edges[-1])
 
     def log_ratio(y: Floats) -> Floats:
         covered = np.minimum(y, last)

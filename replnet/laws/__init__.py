@@ -7,6 +7,7 @@ In it:
     shapes       families with a shape parameter: Weibull, gamma, lognormal
     discrete     laws on finitely many values: a lattice, the intervals of a record, and their ages
     inversion    from an exponential to the interval, for laws without a formula: by search, or from a table
+    piecewise    functions as piecewise polynomials: fitted, evaluated, integrated, refined
     numeric      the age of any law, by quadrature
     scipy_law    any continuous distribution of scipy.stats that is a law of intervals
     text         the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
@@ -49,6 +50,16 @@ if TYPE_CHECKING:
         special,
     )
     from replnet.laws.numeric import Age, Numerical, TailIntegral
+    from replnet.laws.piecewise import (
+        INTEGRALS_TO_POINTS,
+        NODES,
+        RESOLVED,
+        Curve,
+        fit_curve,
+        panel_points,
+        resolution_error,
+        to_powers,
+    )
     from replnet.laws.scipy_law import Scipy, scipy
     from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang, gamma, lognormal, weibull
     from replnet.laws.text import at_rate, describes_law, law, law_families, law_of

@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from replnet.laws.law import Array, Floats, Law
+from replnet.laws.piecewise import chebyshev_points, evaluate
 
 GRID_OCTAVES = 960  # of the grid, on each side of `around`: the whole range of floats, near enough
 MOST_ROUNDS = 120  # bisection alone needs about 55
@@ -152,7 +153,7 @@ def _fit_table(law: Law, k: int) -> tuple[Floats, float]:
     enough are NaN, as is a last one for all other e; the second value is the probability that a standard exponential e
     falls on the former.
     """
-    nodes = 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    nodes = 0.5 * chebyshev_points(DEGREE + 1)
     tests = np.append(0.5 * (nodes[1:] + nodes[:-1]), (-0.5, 0.4999))
     panel = np.arange((HIGHEST_OCTAVE - LOWEST_OCTAVE) << k)
     octave = np.ldexp(1.0, LOWEST_OCTAVE + (panel >> k))
@@ -185,9 +186,4 @@ def _evaluate_table(table: Floats, e: Floats, x: Floats) -> None:
     inside = (bits << np.int64(k)) & np.int64((1 << MANTISSA_BITS) - 1)
     place = (inside | BITS_OF_ONE).view(np.float64)
     place -= 1.5
-    table[DEGREE].take(panel, out=x, mode="clip")
-    row = np.empty_like(x)
-    for power in range(DEGREE - 1, -1, -1):
-        table[power].take(panel, out=row, mode="clip")
-        x *= place
-        x += row
+    evaluate(table, panel, place, x)

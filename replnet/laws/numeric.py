@@ -10,15 +10,11 @@ where it is small, so neither short nor long ages lose digits that X's law has.
 
 The integral of a decreasing function f, from x to infinity and from 0 to x: the half line is
 cut into panels: octaves, the bends of f, and ever shorter panels towards the end of a bounded
-support. On each, f is a Chebyshev polynomial of degree 16, and the panel is halved until
-
-    the polynomial is off by less than 1e-14 of the panel's own integral, and      (3)
-    what lies beyond the panel is at least a thousandth of it,                     (4)
-
-so both integrals keep about 12 digits relative to themselves, far out too, because
-sums run from the far end. Past the last panel f has either vanished or is a power
-x^-a, as laws with heavy tails become; then the integral beyond x is x f(x) / (a - 1),
-infinite for a <= 1.
+support. On each, f is a polynomial, and the panel is halved until its last coefficients are
+less than 1e-13 of the panel's own integral, so that f cannot fall by much in it. Both
+integrals keep about 12 digits relative to themselves, far out too, because sums run from the
+far end. Past the last panel f has either vanished or is a power x^-a, as laws with heavy
+tails become; then the integral beyond x is x f(x) / (a - 1), infinite for a <= 1.
 """
 
 from __future__ import annotations
@@ -32,20 +28,14 @@ from typing import final
 import numpy as np
 
 from replnet.laws.inversion import interpolate, invert
-from replnet.laws.law import Array, Floats, Law
+from replnet.laws.law import Array, Floats, Ints, Law
+from replnet.laws.piecewise import Curve, halve, resolution_error, sample_panels, to_powers
 
-DEGREE = 16
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -140, 200  # relative to `around`; powers up to x^-4 have not vanished there
 VANISHED_SHARE = 1e-290  # of f(0)
 LARGEST_NOISE = 1e-10  # errors below this that halving does not help are rounding in f
+RESOLVED_SHARE = 1e-13  # of its integral: size of the last coefficients of a panel that needs no split
 MOST_PANELS = 3000
-
-_ORDERS = np.arange(DEGREE + 1)
-_NODES = np.cos(np.pi * _ORDERS / DEGREE)
-_FIT = np.linalg.inv(np.polynomial.chebyshev.chebvander(_NODES, DEGREE))
-_OVER = np.where(
-    _ORDERS % 2 == 0, 2 / (1 - np.where(_ORDERS == 1, 2, _ORDERS) ** 2.0), 0.0
-)  # integral of T_j over [-1, 1]
 
 
 class Numerical(Law):
@@ -150,17 +140,14 @@ class TailIntegral:
         f changes at about the size `around`, bends at `bends`, and is 0 from `end` on.
         """
         with np.errstate(all="ignore"):
-            self._edges, self._fit = _refine_panels(f, _first_edges(f, around, bends, end))
-            self._last = float(self._edges[-1])
+            self._curve = _refine_panels(f, _first_edges(f, around, bends, end))
+            self._last = float(self._curve.edges[-1])
             half_way_height, height = float(f(self._last / 2)), float(f(self._last))
         # The a of f ~ x^-a at the last edge, and f there; no height where f has vanished.
         self._power, self._height = (
             (math.log2(half_way_height / height), height) if height > VANISHED_SHARE else (math.inf, 0.0)
         )
-        self._half = np.diff(self._edges) / 2
-        self._panel_integrals = np.asarray(self._fit @ _OVER * self._half)
-        # By order and panel, the integral from the panel's left edge.
-        self._left = np.polynomial.chebyshev.chebint(self._fit.T, lbnd=-1) * self._half
+        self._from_left_edge, self._panel_integrals = self._curve.panel_antiderivative(), self._curve.panel_integrals()
         outside = self._height * self._last / (self._power - 1) if self._power > 1 else 0.0
         # From the small end of each sum to the large one.
         self._beyond = np.cumsum(np.append(outside, self._panel_integrals[::-1]))[::-1]
@@ -183,19 +170,27 @@ class TailIntegral:
         """Return the integral of f from 0 to x."""
         x = np.asarray(x, dtype=float)
         panel, from_left_edge = self._find_panel(x)
-        return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + from_left_edge)[
-            ()
-        ]
+        inside = self._before[panel] + from_left_edge
+        return np.where(x >= self._last, self._before[-1] + self._far_before(x), inside)[()]
 
     def first_moment(self) -> float:
         """Return the integral of x f(x) over the half line."""
         if self._height and self._power <= 2 + 1e-9:
             return math.inf
-        low, width = self._edges[:-1], np.diff(self._edges)
-        x = low[:, None] + width[:, None] * (_NODES + 1) / 2
-        f = np.polynomial.chebyshev.chebval(_NODES, self._fit.T)
-        inside = float(np.sum((x * f) @ _FIT.T @ _OVER * self._half))
+        edges, powers = self._curve.edges, self._curve.powers
+        # x is middle + half t, and times t the powers move up by one.
+        half, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
+        moments = Curve(edges, np.vstack([middle * powers, 0 * half]) + np.vstack([0 * half, half * powers]), 0.0)
+        inside = float(np.sum(moments.panel_integrals()))
         return inside + (self._height * self._last**2 / (self._power - 2) if self._height else 0.0)
+
+    def _find_panel(self, x: Array) -> tuple[Ints, Floats]:
+        """Return the number of the panel in which each x lies, and the integral of f from the panel's left edge to x.
+
+        The integral is 0 for an x that is in no panel.
+        """
+        x = np.clip(x, 0.0, self._last)
+        return self._curve.panel_of(x), self._from_left_edge(x)
 
     def _far_before(self, x: Array) -> Array:
         """Return the integral of f from the end of the last panel to every x, 0 for x before it.
@@ -208,18 +203,6 @@ class TailIntegral:
         if abs(self._power - 1) < 1e-9:
             return self._height * self._last * growth
         return self._height * self._last * np.expm1((1 - self._power) * growth) / (1 - self._power)
-
-    def _find_panel(self, x: Array) -> tuple[Array, Array]:
-        """Return the number of the panel in which each x lies, and the integral of f from the panel's left edge to x.
-
-        An x past the last panel counts as its end.
-        """
-        panel = np.clip(np.searchsorted(self._edges, x, side="right") - 1, 0, self._half.size - 1)
-        place = np.clip((x - self._edges[panel]) / self._half[panel] - 1, -1.0, 1.0)
-        total, older = np.zeros_like(place), np.zeros_like(place)
-        for order in range(DEGREE + 1, 0, -1):  # Clenshaw's recurrence
-            total, older = self._left[order][panel] + 2 * place * total - older, total
-        return panel, self._left[0][panel] + place * total - older
 
 
 def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[float], end: float) -> Floats:
@@ -238,34 +221,20 @@ def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[flo
     return edges[: max(2, 1 + int(np.searchsorted(-f(edges), -VANISHED_SHARE * f(0.0), side="left")))]
 
 
-def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
-    """Return the edges of panels on which f is a polynomial to rounding, and its Chebyshev coefficients in rows.
+def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> Curve:
+    """Return the decreasing function f as a curve that is exact to rounding on each panel, as a share of its integral.
 
-    `edges` are those of the first panels, which are halved until that holds, and until what lies beyond each is at
-    least a thousandth of its own integral; at most some 3,000 panels.
+    `edges` are those of the first panels, which are halved until that holds, or there are some 3,000 panels.
     """
-    fit = _fit_panels(f, edges[:-1], edges[1:])
+    values = sample_panels(f, edges[:-1], edges[1:])
     parent_error = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
-    while edges.size < MOST_PANELS:
+    while True:
+        curve = Curve(edges, to_powers(values), 0.0)
         width = np.diff(edges)
-        panel_integrals = fit @ _OVER * width / 2
-        integral_beyond = np.cumsum(panel_integrals[::-1])[::-1] - panel_integrals
-        error = np.abs(fit[:, -3:]).max(axis=1) * width / np.abs(panel_integrals)
+        error = resolution_error(values) * width / np.abs(curve.panel_integrals())
         noise = (error < LARGEST_NOISE) & (error > 0.7 * parent_error)
-        too_wide = ((error > 1e-14) & ~noise) | ((integral_beyond < 1e-3 * panel_integrals) & (integral_beyond > 0))
-        too_wide &= width > 1e-13 * edges[1:]
-        if not too_wide.any():
-            break
-        low, high = edges[:-1][too_wide], edges[1:][too_wide]
-        middle = (low + high) / 2
-        order = np.argsort(np.concatenate((edges[:-1][~too_wide], low, middle)), kind="stable")
-        fit = np.concatenate((fit[~too_wide], _fit_panels(f, low, middle), _fit_panels(f, middle, high)))[order]
-        parent_error = np.concatenate((parent_error[~too_wide], error[too_wide], error[too_wide]))[order]
-        edges = np.unique(np.concatenate((edges, middle)))
-    return edges, fit
-
-
-def _fit_panels(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
-    """Return the Chebyshev coefficients of f on panels from `low` to `high`, a row for each."""
-    x = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
-    return np.asarray(f(x) @ _FIT.T)
+        wide = (error > RESOLVED_SHARE) & ~noise & (width > 1e-13 * edges[1:])
+        if not wide.any() or edges.size >= MOST_PANELS:
+            return curve
+        parent_error = np.repeat(np.where(wide, error, parent_error), 1 + wide)
+        edges, values = halve(f, edges, values, wide)

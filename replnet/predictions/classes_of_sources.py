@@ -46,13 +46,12 @@ from replnet.ages import (
     Weight,
     best_of,
     direct,
-    fit,
     joint_basis,
     penalties,
     unknown,
 )
 from replnet.allocation import FIXED, PURELY_RANDOM, RANDOM, Order, intervals_of, purely_random, random_order
-from replnet.laws import Constant, Exponential, Floats, Ints, Lattice, Law, at_rate
+from replnet.laws import Constant, Exponential, Floats, Ints, Lattice, Law, at_rate, fit_curve
 from replnet.measure import Metric
 from replnet.network import BestOfView, ManySources, Sources
 
@@ -322,7 +321,8 @@ class ScaledAges(CopyAges):
         low, high = float(ratio.min()), float(ratio.max())
         if np.isinf(at(ratio[:1])):
             return np.full(rates.size, math.inf)
-        curve = fit(at, np.linspace(low, high, 2 + int((high - low) / PANEL)), tolerance=FITTED, most=MOST_PANELS)
+        edges = np.linspace(low, high, 2 + int((high - low) / PANEL))
+        curve = fit_curve(at, edges, tolerance=FITTED, most=MOST_PANELS)
         checks = np.linspace(low, high, CHECKS + 2)[1:-1]
         if np.abs(curve(checks) - at(checks)).max() > TOLERANCE * max(1.0, np.abs(at(checks)).max()):
             raise NoFormulaError(UNLIKE)

@@ -37,7 +37,7 @@ def trees(draw):
     return {i: draw(st.integers(-1, i - 1)) for i in range(size)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trees(), st.data())
 def test_any_nodes_of_a_tree_may_be_asked(above, data):
     rates = [data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in above]

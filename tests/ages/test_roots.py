@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replnet.ages.roots import UnreachableError, bracket, crossing, rate_for
+from replnet.ages.roots import UnreachableError, bisect_edge, bracket, crossing, rate_for
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50))
@@ -47,3 +47,12 @@ def test_targets_that_cannot_be_missed_or_met():
     assert rate_for(0.3, lambda x: 0.4 + x / (1 + x) / 2) == 0
     with pytest.raises(UnreachableError, match=r"freshness 0\.6 cannot be met: rate .* reaches 0\.5"):
         rate_for(0.6, lambda x: x / (1 + x) / 2)
+
+
+@pytest.mark.parametrize("close", [0.0, 1e-3])
+@given(st.floats(1e-3, 1e3), st.floats(1.01, 1e3))
+def test_an_edge_is_between_neighbours_or_close(close, edge, factor):
+    low = bisect_edge(edge / factor, edge * factor, lambda x: x <= edge, close)
+    high = bisect_edge(edge * factor, edge / factor, lambda x: x >= edge, close)
+    assert edge / (1 + close) * (1 - 1e-15) <= low <= edge <= high <= edge * (1 + close) * (1 + 1e-15)
+    assert bisect_edge(1, int(edge) + 5, lambda n: n <= edge + 1) == int(edge + 1)

@@ -70,8 +70,6 @@ def test_weights_by_other_spellings():
     [
         ("x +", "cannot be read"),
         ("__import__('os').getcwd()", "cannot be read: .* at character 12"),
-        ("x.real", "cannot be read: '.real' at character 2"),
-        ("(lambda: x)()", "cannot be read: .* at character 8"),
         ("y", "is not known"),
         ("min(x)", r"min\(x\) does not fit min \(2 numbers\)"),
         ("x % 2", "x % 2 has a sign that is not known here"),
@@ -79,7 +77,6 @@ def test_weights_by_other_spellings():
         ("1/x", "infinite at 0"),
         ("x - 1", "not a cost at x = 0"),
         ("log(x + 0.5)", "not a cost"),
-        ("10**1000", "infinite at 0"),
         ("threshold(-1)", "negative"),
         ("threshold(a)", "not an age"),
         ("x" + "+x" * 300, "at most 500"),

@@ -34,7 +34,7 @@ def test_gains_are_inverted_over_all_magnitudes(name, goal):
     assert np.abs(found - log_r).max() < 1e-12
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.floats(0.01, 100), st.floats(0.01, 100)), min_size=1, max_size=9),
     st.floats(1e-3, 1e3),

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replnet.processes.carousel import Carousel
@@ -39,28 +39,19 @@ whole = st.lists(st.integers(0, 50), min_size=1, max_size=12).filter(any)
 real = st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1e9)), min_size=1, max_size=12).filter(any)
 
 
-@given(rates=whole, slots=st.integers(1, 200))
-@settings(deadline=None)
-def test_every_prefix_is_within_one_of_the_target(rates, slots):
-    assert farthest(Carousel(rates).take(slots).tolist(), [Fraction(rate) for rate in rates]) < 1
-
-
 @given(rates=real, slots=st.integers(1, 200))
-@settings(deadline=None)
-def test_every_prefix_is_within_one_of_the_target_for_any_rates(rates, slots):
+def test_every_prefix_is_within_one_of_the_target(rates, slots):
     """Shares are rounded to 2^-61."""
     order = Carousel(rates).take(slots).tolist()
     assert farthest(order, [Fraction(rate) for rate in rates]) < 1 + Fraction(slots, 2**60)
 
 
 @given(rates=whole, slots=st.integers(1, 200))
-@settings(deadline=None)
 def test_the_order_is_that_of_earliest_deadlines(rates, slots):
     assert Carousel(rates).take(slots).tolist() == earliest_deadline_first(rates, slots)
 
 
 @given(rates=real, cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6))
-@settings(deadline=None)
 def test_how_it_is_taken_makes_no_difference(rates, cuts):
     whole, parts = Carousel(rates), Carousel(rates)
     assert whole.take(sum(cuts)).tolist() == [page for cut in cuts for page in parts.take(cut).tolist()]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from renewals import instants, renewals
 
-from replnet.laws import Law, constant, exponential, hyperexponential, pareto, uniform
+from replnet.laws import constant, exponential, hyperexponential, pareto, uniform
 from replnet.processes import renewal
 from replnet.processes.poisson import modulated
-from replnet.processes.renewal import Renewals
-from replnet.processes.streams import name_words, seed_words
-from replnet.testing import assert_mean
 
 LAWS = [
     exponential(rate=2),
@@ -21,26 +19,10 @@ LAWS = [
 ]
 
 
-def renewals(laws: list[Law], each: int = 3, events: int = 1 << 15, seed: int = 1) -> Renewals:
-    which = np.repeat(np.arange(len(laws)), each)
-    names = name_words([f"node {i}" for i in range(which.size)])
-    return Renewals(laws, which, seed_words(seed, 0), names, np.zeros(which.size, np.int64), events)
-
-
-def instants(of: Renewals, horizon: float, step: float) -> list[np.ndarray]:
-    parts: list[list[np.ndarray]] = [[] for _ in range(of.age.size)]
-    while of.now < horizon:
-        window = of.window(min(of.now + step, horizon))
-        for p, part in enumerate(parts):
-            assert window.serial[p] == sum(map(len, part))
-            part.append(window.of(p).copy())
-    return [np.concatenate([*part, ()]) for part in parts]
-
-
 @pytest.mark.parametrize(("events", "step"), [(64, 1e9), (1 << 15, 0.37), (1 << 12, 7.0)])
 def test_instants_do_not_depend_on_windows_or_blocks(events, step):
-    whole = instants(renewals(LAWS), 200.0, 1e9)
-    parts = instants(renewals(LAWS, events=events), 200.0, step)
+    whole = instants(renewals(LAWS, 3), 200.0, 1e9)
+    parts = instants(renewals(LAWS, 3, events), 200.0, step)
     for a, b in zip(whole, parts, strict=True):
         assert np.array_equal(a, b)
         assert (np.diff(a) >= 0).all()
@@ -49,7 +31,7 @@ def test_instants_do_not_depend_on_windows_or_blocks(events, step):
 
 @pytest.mark.parametrize("most", [7, 100, 1e9])
 def test_parts_of_a_window_have_all_of_it_one_after_another(most):
-    of = renewals(LAWS)
+    of = renewals(LAWS, 3)
     for window in (of.past(20.0), of.window(30.0)):
         parts = list(window.parts(most))
         assert (len(parts) > 1) == (most < window.total)
@@ -109,41 +91,3 @@ def test_a_burst_of_one_row_shortens_windows_for_all_but_only_as_far_as_it_goes(
     assert events == sum(map(len, expected)) > 5_000
     assert windows < events / 100
     assert all(np.array_equal(a, np.concatenate(b)) for a, b in zip(expected, found, strict=True))
-
-
-def test_a_deeper_past_has_the_same_end():
-    of = renewals(LAWS)
-    deep, shallow = of.past(50.0), of.past(5.0)
-    for p in range(of.age.size):
-        points = deep.of(p)
-        assert np.array_equal(points[points >= -5], shallow.of(p))
-        assert (points < 0).all()
-        assert deep.serial[p] == -points.size
-
-
-def test_past_and_future_meet_in_the_interval_that_covers_zero():
-    of = renewals([constant(rate=3)], each=20)
-    past, future = of.past(2.0), of.window(2.0)
-    for p in range(20):
-        steps = np.diff(np.concatenate([past.of(p), future.of(p)]))
-        assert np.allclose(steps, 1 / 3, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("law", [*LAWS, pareto(alpha=1.4, rate=1)], ids=str)
-def test_age_and_residual_are_stationary_together(law):
-    """P(A > a, R > b) = tail of the age at a + b (P2P eq. 15); sees an error of 0.02."""
-    of = renewals([law], each=30_000)
-    for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
-        hits = ((of.age > a) & (of.next_instants() > b)).astype(float)
-        assert_mean(hits, float(law.age.tail(a + b)), resolution=0.05)
-
-
-@pytest.mark.parametrize("law", [*LAWS, pareto(alpha=1.4, rate=1)], ids=str)
-def test_events_come_at_their_rate_from_the_start(law):
-    """In a stationary process the chance of an event in [0, h) is that of a residual below h."""
-    for start in (0.0, 1.0):
-        of = renewals([law], each=30_000)
-        instants(of, start, 1e9)
-        window = of.window(start + 0.1)
-        some = (window.last > window.first).astype(float)
-        assert_mean(some, float(law.age.cdf(0.1)), resolution=0.05)

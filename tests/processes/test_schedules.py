@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from replnet.ages.information_age import direct
 from replnet.allocation import Pages, optimal_random_rates, optimal_slot_shares
 from replnet.allocation.orders import FIXED, RANDOM, purely_random, random_order
 from replnet.lab.papers.crawl import fixed_freshness, order_freshness, random_freshness
-from replnet.laws import Constant, Exponential, FieldError, Gamma, Law, Uniform
-from replnet.laws.text import at_rate
+from replnet.laws import Constant, Exponential, FieldError, Gamma, Law
 from replnet.network.sources import source_words
 from replnet.processes.carousel import Carousel
 from replnet.processes.process_set import ProcessSet
 from replnet.processes.schedules import Draws, Events, Round, Scattered, Schedule, Shuffled
 from replnet.processes.streams import PURPOSES, seed_words
-
-FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
+from replnet.testing import FALSE_ALARM
 
 
 def assert_agrees(samples, expected: float, *, resolution: float) -> None:
@@ -67,18 +64,10 @@ def test_rounds_in_fixed_order():
     assert 10.5 <= times[-1] < 11
 
 
-def test_rounds_in_random_order():
-    times, who = in_time(made(Shuffled(5, 1.0), 5), 200.0)
-    np.testing.assert_allclose(np.diff(times), 0.2, rtol=1e-9)
-    # Where a round begins is chance: at one of five places every five have everybody.
-    rounds = [who[k:][: (who.size - k) // 5 * 5].reshape(-1, 5) for k in range(5)]
-    whole = next(one for one in rounds if (np.sort(one, axis=1) == np.arange(5)).all())
-    assert len({tuple(row) for row in whole.tolist()}) > 60  # of 120, in 200 rounds
-
-
 def test_permutations_are_even():
     """24 orders of 4 sources in 24,000 rounds: chi-square, 23 degrees; beyond 74 with chance 3e-7."""
-    _, who = in_time(made(Shuffled(4, 1.0), 4, seed=5), 24_001.0)
+    times, who = in_time(made(Shuffled(4, 1.0), 4, seed=5), 24_001.0)
+    np.testing.assert_allclose(np.diff(times), 0.25, rtol=1e-7)
     starts = [k for k in range(4) if (np.sort(who[k : k + 400].reshape(-1, 4), axis=1) == np.arange(4)).all()]
     whole = who[starts[0] : starts[0] + 96_000].reshape(-1, 4) @ [64, 16, 4, 1]
     counts = np.unique(whole, return_counts=True)[1]
@@ -120,7 +109,6 @@ ALIKE = {
     "draws": Draws(np.ones(7) / 7, 1 / 7),
     "scattered": Scattered(np.ones(7)),
     "constant": (Constant(rate=3.0), np.ones(7)),
-    "exponential": (Exponential(rate=1.0), np.ones(7)),
     "gamma": (Gamma(shape=0.5, rate=2.0), np.ones(7)),
 }
 
@@ -262,13 +250,6 @@ def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
     assert abs(expected - random_freshness(few, shares)) > 0.05
     fresh = worth(Draws(shares, 1.0), few.changes, 500.0, weights=few.utilities, replications=60)
     assert_agrees(fresh, expected, resolution=0.015)
-
-
-@pytest.mark.parametrize("downloads", [Uniform(low=0, high=1), Gamma(shape=4.0, rate=1.0)], ids=str)
-def test_rates_scale_the_laws(downloads):
-    fresh = worth((downloads, np.full(COUNT, 2.0)), np.full(COUNT, 1.5), 20.0, replications=30)
-    expected = direct(at_rate(downloads, 2.0)).freshness(Exponential(rate=1.5)).value
-    assert_agrees(fresh, expected, resolution=0.01)
 
 
 def test_what_never_changes_and_what_is_never_downloaded():

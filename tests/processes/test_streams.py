@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, permutations
 
 import numpy as np
@@ -77,24 +78,22 @@ def test_the_compiled_choice_is_the_plain_one(wake, k, n, mixed):
     assert set(chosen) <= set(range(n))
 
 
-def test_every_order_is_equally_likely():
-    """Hoeffding's bound for each order, shared among them; sees a share that is off by 0.01."""
-    of, wakes = some_streams(1), 100_000
-    orders = [tuple(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, 2, 4, True)) for wake in range(wakes)]
-    every = list(permutations(range(4), 2))
+@pytest.mark.parametrize(
+    ("every", "n", "mixed", "as_drawn"),
+    [
+        (list(permutations(range(4), 2)), 4, True, tuple),
+        ([frozenset(some) for some in combinations(range(5), 2)], 5, False, frozenset),
+        ([frozenset(some) for some in combinations(range(5), 4)], 5, False, frozenset),
+    ],
+    ids=["orders", "sets of 2", "sets of 4"],
+)
+def test_every_choice_is_equally_likely(every, n, mixed, as_drawn):
+    """Hoeffding's bound for each choice, shared among them; sees a share that is off by 0.01."""
+    of, wakes, k = some_streams(1), 100_000, len(every[0])
+    chosen = Counter(
+        as_drawn(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n, mixed)) for wake in range(wakes)
+    )
     allowed = np.sqrt(np.log(2 * len(every) / FALSE_ALARM) / (2 * wakes))
     assert allowed < 0.01
     for one in every:
-        assert abs(orders.count(one) / wakes - 1 / len(every)) < allowed
-
-
-@pytest.mark.parametrize(("k", "n"), [(1, 5), (2, 5), (3, 5), (4, 5)])
-def test_every_set_is_equally_likely(k, n):
-    """Hoeffding's bound for each set, shared among the sets; sees a share that is off by 0.01."""
-    of, wakes = some_streams(1), 100_000
-    sets = [frozenset(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n)) for wake in range(wakes)]
-    every = [frozenset(c) for c in combinations(range(n), k)]
-    allowed = np.sqrt(np.log(2 * len(every) / FALSE_ALARM) / (2 * wakes))
-    assert allowed < 0.01
-    for one in every:
-        assert abs(sets.count(one) / wakes - 1 / len(every)) < allowed
+        assert abs(chosen[one] / wakes - 1 / len(every)) < allowed

@@ -44,12 +44,11 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import Curve, fit, panel_points, resolution_error, to_powers
 from replnet.ages.information_age import InformationAge
+from replnet.ages.marching import march
 from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, TooLongError
-from replnet.deadline import require_time
-from replnet.laws import Array, Law
+from replnet.laws import Array, Curve, Law, fit_curve, panel_points, resolution_error, to_powers
 
 CHAIN = Basis("exact", "pure-birth chain of P2P VI-A", "Poisson downloads and polls, distinct random peers")
 DOWNLOAD_CHAIN = Basis(
@@ -65,7 +64,6 @@ INTEGRATED, ROUGH = 1e-9, 1e-6  # resolution of integrated chains; the second is
 FAINT = 1e-10  # tail at which integration ends
 CUT = 1e-8  # tail of the age at `end`; what comes after is shorter than its square root
 NARROWEST = 1e-9  # width of a panel, in mean intervals, at which it is taken even if not resolved
-GROWTH = 1.7  # factor from the width of a panel to that of the next
 MOST_SLOPES = 50_000  # evaluations of the equations in a panel; ordinary ones take up to 1,500
 
 
@@ -151,9 +149,9 @@ class Chain(Cluster):
     def _curve(self) -> Curve:
         edges = self.scales.edges(self.reach)
         if self.rates.max() * self.reach > MOST_STEPS or self.replicas > LARGE:
-            return fit(self.by_inversion, edges, tolerance=1e-8, beyond=0.0)
+            return fit_curve(self.by_inversion, edges, tolerance=1e-8, beyond=0.0)
         means, fastest = stopped_means(self.rates, self.chance_missed), self.rates.max()
-        return fit(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
+        return fit_curve(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
 
     def by_inversion(self, x: Array) -> Array:
         """Return P(X > x) at every x, by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
@@ -251,27 +249,28 @@ class DownloadChain(Cluster):
 
     @cached_property
     def _curve(self) -> Curve:
-        state = np.eye(1, self.replicas + 1)[0]
+        state, tails = np.eye(1, self.replicas + 1)[0], list[Array]()
         # Before the longest download interval, where the hazard has no bound any more.
-        end = float(self.downloads.isf(0.0))
-        end = float(self.downloads.age.isf(CUT)) if end < math.inf else end
-        stops = np.append([x for x in self.scales.breaks if x < end], end)
-        edges, tails = [0.0], []
-        width = 1 / (self.replicas * (self.downloads.rate + self.polls.rate))
-        while edges[-1] < end and state @ self.chance_missed > FAINT and self.alone(edges[-1]) > FAINT:
-            require_time()
-            start = edges[-1]
-            stop = float(stops[np.searchsorted(stops, start, side="right")])
-            wide = min(width, stop - start)
-            values, after = self._integrate_panel(state, start, wide)
-            if wide > NARROWEST * self.downloads.mean and float(resolution_error(values)) > self.resolution:
-                width = wide / 2
-                continue
+        last = float(self.downloads.isf(0.0))
+        last = float(self.downloads.age.isf(CUT)) if last < math.inf else last
+        narrowest = NARROWEST * self.downloads.mean
+
+        def solve(edges: list[float], end: float) -> bool:
+            nonlocal state
+            width = end - edges[-1]
+            values, after = self._integrate_panel(state, edges[-1], width)
+            if width > narrowest and float(resolution_error(values)) > self.resolution:
+                return False
             tails.append(to_powers(values))
-            edges.append(stop if wide == stop - start else start + wide)
             state = after
-            width = max(width if wide < width else 0.0, wide) * GROWTH
-        return Curve(np.asarray(edges), np.column_stack(tails), 0.0)
+            return True
+
+        def is_faint(x: float) -> bool:
+            return not (state @ self.chance_missed > FAINT and self.alone(x) > FAINT)
+
+        width = 1 / (self.replicas * (self.downloads.rate + self.polls.rate))
+        edges = march(solve, [*(x for x in self.scales.breaks if x < last), last], width, is_faint)
+        return Curve(edges, np.column_stack(tails), 0.0)
 
     def _integrate_panel(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
         """Return the tail of the age at the points of a panel, and the state at its end.

@@ -43,11 +43,11 @@ import numpy as np
 from replnet.ages.clusters.chains import Chain, Cluster, DownloadChain
 from replnet.ages.clusters.renewal_limit import ClusterLimit
 from replnet.ages.clusters.sampled_paths import SampledCluster
-from replnet.ages.curve import Curve, clean_edges, fit
+from replnet.ages.curve import clean_edges
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
 from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, Prediction
-from replnet.laws import Array, Exponential, Law
+from replnet.laws import Array, Curve, Exponential, Law, fit_curve
 from replnet.text import FieldError
 
 FIRST_POLL = Basis("exact", "first poll reaches all, P2P VI-A", "renewal downloads and polls, distinct random peers")
@@ -114,7 +114,7 @@ class InterpolatedCluster(Cluster):
     def tail_curve(self, horizon: float) -> Curve:
         in_limit, in_smaller = self.limit.tail_curve(horizon), self.smaller.tail_curve(horizon)
         edges = clean_edges(np.concatenate([in_limit.edges, in_smaller.edges]), horizon)
-        return fit(lambda x: 1 - self._between(1 - in_limit(x), 1 - in_smaller(x)), edges, tolerance=1e-9)
+        return fit_curve(lambda x: 1 - self._between(1 - in_limit(x), 1 - in_smaller(x)), edges, tolerance=1e-9)
 
 
 def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, ask: int = 1) -> InformationAge:

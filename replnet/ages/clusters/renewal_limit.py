@@ -35,23 +35,22 @@ from typing import final
 import numpy as np
 
 from replnet.ages.clusters.chains import Cluster
-from replnet.ages.curve import (
-    GAUSS_NODES,
-    GAUSS_WEIGHTS,
-    NODES,
-    Curve,
-    GrowingCurve,
-    convolve,
-    fit,
-    panel_points,
-    resolution_error,
-    split_points,
-    to_powers,
-)
+from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, GrowingCurve, convolve, split_points
+from replnet.ages.marching import march
 from replnet.ages.panels import FEW, Scales, thin_out, with_few_values
 from replnet.ages.prediction import Basis, NoFormulaError
-from replnet.deadline import require_time
-from replnet.laws import Array, Exponential, Law
+from replnet.laws import (
+    INTEGRALS_TO_POINTS,
+    NODES,
+    Array,
+    Curve,
+    Exponential,
+    Law,
+    fit_curve,
+    panel_points,
+    resolution_error,
+    to_powers,
+)
 
 LIMIT = Basis(
     "limit",
@@ -64,15 +63,9 @@ VANISHED = 1e-13
 RESOLVED, ROUGH, ROUGHER = 1e-10, 1e-7, 1e-5
 FEW_BENDS = 6  # bends of laws up to which panels are RESOLVED
 ROUNDS = 80  # of iteration on a panel before it is halved
-GROWTH = 1.7  # factor from the width of a panel to that of the next
 NARROWEST = 1e-7  # width of a panel, in mean intervals, at which it is taken even if not resolved
 MOST_BENDS = 24
 MANY_PANELS = 400  # after which resolution gives way to speed
-
-_POWERS = np.arange(NODES)[:, None]
-_T = panel_points(-1.0, 1.0)
-# Values at the panel's points of the integral from its start, for values at its points.
-_INTEGRAL = ((_T[None, :] ** (_POWERS + 1) - (-1.0) ** (_POWERS + 1)) / (_POWERS + 1)).T @ to_powers(np.eye(NODES))
 
 
 def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array:
@@ -99,7 +92,7 @@ class ClusterLimit(Cluster):
 
     def tail_curve(self, horizon: float) -> Curve:
         single = self._single.cover(horizon)
-        return single if self.ask == 1 else fit(lambda x: single(x) ** self.ask, single.edges)
+        return single if self.ask == 1 else fit_curve(lambda x: single(x) ** self.ask, single.edges)
 
     @cached_property
     def _single(self) -> GrowingCurve:
@@ -115,7 +108,7 @@ def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
     """
     if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
         edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
-        return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
+        return fit_curve(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
     return solve_limit(downloads, polls, peers, horizon)
 
 
@@ -124,27 +117,26 @@ def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
 class LimitSolution:
     """The tail of a copy's age in a cluster of very many replicas, as far as it is solved, panel by panel.
 
-    `elapsed` is the distribution function of poll intervals, and `edges` are those of the panels so far. On these,
-    `misses` is the chance that neither the peers of a poll nor the polls before it have a copy younger than x; `phi` is
-    the chance, at the last edge, that no poll brings one.
+    `elapsed` is the distribution function of poll intervals. On the panels so far, `misses` is the chance that neither
+    the peers of a poll nor the polls before it have a copy younger than x; `phi` is the chance, at the end of the last
+    one, that no poll brings one.
     """
 
     downloads: Law
     polls: Law
     peers: int
     elapsed: Curve  # F_C
-    edges: list[float] = field(default_factory=lambda: [0.0])
     tails: list[Array] = field(default_factory=list)  # coefficients of H on each panel
     misses: list[Array] = field(default_factory=list)  # the same of M
     phi: float = 1.0
 
-    def advance(self, end: float, resolution: float) -> bool:
+    def advance(self, edges: list[float], end: float, resolution: float) -> bool:
         """Solve the next panel, up to `end`, and add it if it is resolved to `resolution`; return whether it is.
 
-        An infinite resolution takes any panel that can be solved, and raises NoFormulaError if this one cannot.
+        `edges` are those of the panels so far. An infinite resolution takes any panel that can be solved, and raises
+        NoFormulaError if this one cannot.
         """
-        width = end - self.edges[-1]
-        panel = self._solve_panel(panel_points(self.edges[-1], end), width)
+        panel = self._solve_panel(edges, end)
         if panel is None:
             if resolution == np.inf:
                 raise NoFormulaError(
@@ -157,20 +149,21 @@ class LimitSolution:
             return False
         self.tails.append(to_powers(h))
         self.misses.append(to_powers(m))
-        self.edges.append(end)
-        passed = to_powers(k * (1 - h**self.peers))
-        self.phi -= self.polls.rate * float(np.sum(passed[::2] / np.arange(1, NODES + 1, 2)) * width)
+        passed = Curve(np.array([edges[-1], end]), to_powers(k * (1 - h**self.peers))[:, None], 0.0)
+        self.phi -= self.polls.rate * float(passed.panel_integrals()[0])
         return True
 
-    def _solve_panel(self, z: Array, width: float) -> tuple[Array, Array] | None:
-        """Return the tail and K at the points z of the next panel, or None if the panel is too wide to iterate on.
+    def _solve_panel(self, edges: list[float], end: float) -> tuple[Array, Array] | None:
+        """Return the tail and K at the points of the next panel, or None if the panel is too wide to iterate on.
 
-        K(z) is the chance that no poll brings newer data when one was made z before; `width` is that of the panel.
+        K(z) is the chance that no poll brings newer data when one was made z before; `edges` are those of the panels so
+        far, and `end` is that of the next.
         """
-        constant, own_part = 1 + self._history(z), self._own_part(z - self.edges[-1], width)
+        z, width = panel_points(edges[-1], end), end - edges[-1]
+        constant, own_part = 1 + self._history(edges, z), self._own_part(z - edges[-1], width)
         alone = self.downloads.rate * np.asarray(self.downloads.excess(z))
         # Values at the points, to the integral up to each of them.
-        integral = _INTEGRAL * (width / 2) * self.polls.rate
+        integral = INTEGRALS_TO_POINTS * (width / 2) * self.polls.rate
         h, k = alone * self.phi, constant.copy()
         for _ in range(ROUNDS):
             h_next = alone * (self.phi - integral @ (k * (1 - h**self.peers)))
@@ -181,15 +174,15 @@ class LimitSolution:
                 break
         return (h, k) if change < 1e-13 else None
 
-    def _history(self, z: Array) -> Array:
-        """Return, at the points z of the next panel, what the panels before it contribute to K(z) - 1.
+    def _history(self, edges: list[float], z: Array) -> Array:
+        """Return, at the points z of the next panel, what the panels before it, between `edges`, add to K(z) - 1.
 
         K(z) is the chance that no poll brings newer data when one was made z before.
         """
         if not self.misses:
             return np.zeros_like(z)
-        slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
-        return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=self.edges[-1])
+        slope = Curve(np.asarray(edges), np.column_stack(self.misses), 0.0).derivative()
+        return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=edges[-1])
 
     def _own_part(self, inside: Array, width: float) -> Array:
         """Return what a panel itself adds to the chance that no poll brings newer data, as a matrix.
@@ -219,7 +212,7 @@ def bends(downloads: Law, polls: Law, horizon: float) -> Array:
         sums = np.unique(np.concatenate([points, np.add.outer(points, steps).ravel()]))
         sums = sums[np.diff(sums, prepend=-1.0) > 1e-12 * sums]
         grown = sums[sums < horizon][:MOST_BENDS]
-        if len(grown) == len(points):
+        if np.array_equal(grown, points):
             return points
         points = grown
 
@@ -233,24 +226,20 @@ def solve_limit(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
     most_bends = max(len(downloads.breaks), len(polls.breaks))
     resolution = RESOLVED if most_bends <= FEW_BENDS else ROUGH if most_bends <= FEW else ROUGHER
     downloads, polls = with_few_values(downloads), with_few_values(polls)
-    elapsed = fit(polls.tail, Scales.of(polls).edges(horizon)).complement()
+    elapsed = fit_curve(polls.tail, Scales.of(polls).edges(horizon)).complement()
     stops = np.append(bends(downloads, polls, horizon), horizon)
     solution = LimitSolution(downloads, polls, peers, elapsed)
     scale = min(downloads.mean, polls.mean)
-    width = scale / 8
-    while solution.edges[-1] < horizon:
-        require_time()
-        start = solution.edges[-1]
-        narrowest = NARROWEST * scale if len(solution.tails) < MANY_PANELS else max(start, scale) / MANY_PANELS
-        stop = float(stops[np.searchsorted(stops, start, side="right")])
-        # Two even panels up to a stop rather than a wide one and a sliver.
-        end = stop if stop - start <= width else start + min(width, (stop - start) / 2)
-        wide = end - start
-        if solution.advance(end, np.inf if wide < narrowest else resolution):
-            width = max(width if wide < width else 0.0, wide) * GROWTH
-            if solution.tails[-1].sum() < VANISHED:
-                break
-        else:
-            width = wide / 2
+
+    def solve(edges: list[float], end: float) -> bool:
+        start = edges[-1]
+        narrowest = NARROWEST * scale if len(edges) <= MANY_PANELS else max(start, scale) / MANY_PANELS
+        return solution.advance(edges, end, np.inf if end - start < narrowest else resolution)
+
+    def is_negligible(_: float) -> bool:
+        return bool(solution.tails) and solution.tails[-1].sum() < VANISHED
+
+    # Two even panels up to a stop rather than a wide one and a sliver.
+    edges = march(solve, stops, scale / 8, is_negligible, even=True)
     last = float(solution.tails[-1].sum())
-    return Curve(np.asarray(solution.edges), np.column_stack(solution.tails), last if last > VANISHED else 0.0)
+    return Curve(edges, np.column_stack(solution.tails), last if last > VANISHED else 0.0)

@@ -31,10 +31,10 @@ from typing import final
 import numpy as np
 
 from replnet.ages.clusters.chains import Cluster
-from replnet.ages.curve import Curve, GrowingCurve, clean_edges, fit
+from replnet.ages.curve import GrowingCurve, clean_edges
 from replnet.ages.prediction import Basis, Prediction
 from replnet.deadline import require_time
-from replnet.laws import Array, Law
+from replnet.laws import Array, Curve, Law, fit_curve
 
 SEED = 20_111
 LATTICES = 32
@@ -177,7 +177,7 @@ class SampledCluster(Cluster):
     def tail_curve(self, horizon: float) -> Curve:
         rest = self._rest.cover(horizon)
         edges = clean_edges([*rest.edges, *self.scales.edges(horizon)], horizon)
-        return fit(lambda x: self.bound(x) * rest(x), edges, tolerance=1e-9)
+        return fit_curve(lambda x: self.bound(x) * rest(x), edges, tolerance=1e-9)
 
     @cached_property
     def _rest(self) -> GrowingCurve:
@@ -185,7 +185,7 @@ class SampledCluster(Cluster):
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)
-            return fit(lambda x: self._rest_by_lattice(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
+            return fit_curve(lambda x: self._rest_by_lattice(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
 
         return GrowingCurve(curve)
 

@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from replnet.ages.clusters import VANISHED, poisson_mixture
-from replnet.ages.curve import Curve, fit
 from replnet.ages.information_age import InformationAge
 from replnet.ages.overlays.contacts import KindPull, NodeKinds, split_draws
 from replnet.ages.panels import Scales
 from replnet.ages.prediction import Basis
-from replnet.laws import Array
+from replnet.laws import Array, Curve, fit_curve
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -79,7 +78,7 @@ class SetAge(InformationAge):
     @cached_property
     def _curve(self) -> Curve:
         edges = self.scales.edges(self.reach)
-        return fit(lambda x: poisson_mixture(self.chance_missed, self.rate * x), edges, beyond=0.0)
+        return fit_curve(lambda x: poisson_mixture(self.chance_missed, self.rate * x), edges, beyond=0.0)
 
     def laplace(self, rate: float) -> float:
         """Return E[exp(-rate X)], X being the age, summed step by step."""

@@ -34,20 +34,30 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.ages.curve import NODES, Curve, panel_points, resolution_error, to_powers
 from replnet.ages.information_age import InformationAge, never
+from replnet.ages.marching import march
 from replnet.ages.overlays.contacts import NodeKinds, SourceRates
 from replnet.ages.panels import Scales, thin_out
 from replnet.ages.prediction import Basis, NoFormulaError, TooLongError
 from replnet.deadline import require_time
-from replnet.laws import Array, Flags, Floats, Ints
+from replnet.laws import (
+    INTEGRALS_TO_POINTS,
+    NODES,
+    Array,
+    Curve,
+    Flags,
+    Floats,
+    Ints,
+    panel_points,
+    resolution_error,
+    to_powers,
+)
 
 PAIRS, ASSUMES = "pairs of neighbours", "Poisson downloads and polls"
 EXACT, BETWEEN = Basis("exact", PAIRS, ASSUMES), Basis("approximation", PAIRS, ASSUMES)
 FAINT = 1e-10  # tail where integration ends
 PRECISE, ROUNDS = 1e-9, 25  # resolution of a panel, and iterations in it after which it is halved
 NARROWEST = 1e-6  # width of a panel, as a share of its begin, at which it is taken even if not resolved
-GROWTH = 1.7  # factor from the width of a panel to that of the next
 SMALLEST = 1e-300  # smaller numbers have no logarithm
 MOST_DELAYS, BENDS = 8, 4  # delays whose sums begin panels, and how many of them are added once more
 MOST_MESSAGES = 60_000
@@ -367,12 +377,8 @@ def _lower(matrix: Array) -> Array:
     return np.tril(upper.T)
 
 
-_POINTS = panel_points(np.array(-1.0), np.array(1.0))
-_POWERS = to_powers(np.eye(NODES))
-_RISING, _DEGREES = np.arange(NODES)[:, None], np.arange(1, NODES + 1)
-# From values at the points of a panel from -1 to 1 to integrals from -1 to each point.
-_INTEGRAL = ((_POINTS[:, None] ** _DEGREES - (-1.0) ** _DEGREES) / _DEGREES) @ _POWERS
-_NEAR = _lower(_INTEGRAL)
+_POWERS, _RISING = to_powers(np.eye(NODES)), np.arange(NODES)[:, None]
+_NEAR = _lower(INTEGRALS_TO_POINTS)
 
 
 def _multiply(matrix: Array, values: Array) -> Array:
@@ -413,28 +419,26 @@ class _Solution:
         It is 1 at all ages for a node that copies cannot reach. Raises TooLongError if that would take minutes.
         """
         reachable = self._reachable()[wanted]
-        f, edges, parts, faintest = np.ones(self._message.asker.size), [0.0], [], 1.0
-        narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
-        width, stops, left = narrowest, self._breaks(), MOST_LOOKS
-        while faintest > FAINT:
-            require_time()
-            begin, left = edges[-1], left - f.size
-            if left < 0:
+        f, parts, faintest, looks = np.ones(self._message.asker.size), list[Array](), 1.0, 0
+        width = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
+
+        def solve(edges: list[float], end: float) -> bool:
+            nonlocal f, faintest, looks
+            begin, looks = edges[-1], looks + f.size
+            if looks > MOST_LOOKS:
                 raise TooLongError("so many contacts, one after another, that to follow them takes minutes")
-            stop = min((x for x in stops if x > begin * (1 + 1e-12)), default=np.inf)
-            wide = min(width, stop - begin)
-            s, z, after, resolved = self._solve_panel(begin, wide, f)
-            if not resolved and wide > NARROWEST * max(begin, narrowest):
-                width = wide / 2
-                continue
+            s, z, after, resolved = self._solve_panel(begin, end - begin, f)
+            if not resolved and end - begin > NARROWEST * max(begin, width):
+                return False
             s, f, faintest = s[:, wanted], after, float(s[-1, wanted[reachable]].max(initial=0.0))
             parts.append(to_powers(s))
-            edges.append(begin + wide)
             if self._delays:
-                self._past.append((edges[-1], to_powers(z)))
-            width = max(width if wide < width else 0.0, wide) * GROWTH
+                self._past.append((end, to_powers(z)))
+            return True
+
+        edges = march(solve, [*self._breaks(), np.inf], width, lambda _: faintest <= FAINT)
         powers = np.stack(parts, axis=1)
-        return [Curve(np.array(edges), powers[:, :, at], float(not reachable[at])) for at in range(wanted.size)]
+        return [Curve(edges, powers[:, :, at], float(not reachable[at])) for at in range(wanted.size)]
 
     def _reachable(self) -> Flags:
         """Return a mask of the nodes that copies can reach."""
@@ -469,7 +473,7 @@ class _Solution:
         values, change, rounds = np.repeat(f[None], NODES, axis=0), np.inf, 0
         while change > PRECISE / 10 and rounds < ROUNDS:
             late = shift(self._combine(alone, values)[1])
-            off = f - values - half * _multiply(_INTEGRAL, values - late)
+            off = f - values - half * _multiply(INTEGRALS_TO_POINTS, values - late)
             for k in range(NODES):
                 off[k] -= half * _multiply(_NEAR[k : k + 1, :k], off[:k])[0]
                 off[k] /= 1 + half * _NEAR[k, k]

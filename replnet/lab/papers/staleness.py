@@ -44,10 +44,9 @@ from replnet.ages import (
     UnreachableError,
     Weight,
     best_of,
-    bracket,
-    crossing,
     direct,
     joint_basis,
+    least_amount,
     penalties,
     weight,
 )
@@ -137,17 +136,17 @@ def extra_bandwidth(
     if target.value == 0:
         raise FieldError("weight", f"{weight} costs nothing at {rate:g} downloads in turns", "a weight that grows")
 
-    def enough(log_rate: float) -> float:
-        """Return by how much a total rate, given by its logarithm, is more than enough; negative if it is too low."""
-        left = penalty_of(penalty, independently(family, math.exp(log_rate), replicas), updates, weight).value
+    def surplus(total_rate: float) -> float:
+        """Return by how much a total rate is more than enough; negative if it is too low."""
+        left = penalty_of(penalty, independently(family, total_rate, replicas), updates, weight).value
         return 1 + ROOT_TOLERANCE - left / target.value
 
-    step = math.log(2)
-    low, high = bracket(enough, math.log(rate), step, step, FARTHEST)
-    if high[1] < 0:
-        most = f"no rate up to {math.exp(high[0]):g} of independent replicas"
-        raise UnreachableError(f"{most} has the penalty of {rate:g} in turns")
-    needed_rate = math.exp(crossing(enough, low, high, enough=2 * ROOT_TOLERANCE)[1][0])
+    steps = {"step": math.log(2), "largest": math.log(2), "farthest": FARTHEST}
+    try:
+        needed_rate = least_amount(surplus, rate, **steps, enough=2 * ROOT_TOLERANCE)
+    except UnreachableError as error:
+        most = f"no rate up to {error.tried:g} of independent replicas"
+        raise UnreachableError(f"{most} has the penalty of {rate:g} in turns", error.tried) from None
     whole = joint_basis(
         [Basis(target.kind, target.source, target.assumes), IN_TURNS, MANY if replicas == "many" else APART]
     )

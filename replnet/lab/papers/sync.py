@@ -56,10 +56,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field
 
-from replnet.ages import GAUSS_NODES, GAUSS_WEIGHTS, ROOT_TOLERANCE, Basis, bracket, crossing, fit
+from replnet.ages import GAUSS_NODES, GAUSS_WEIGHTS, ROOT_TOLERANCE, Basis, crossing, least_amount
 from replnet.allocation import FIXED, ORDERS, Goal, Order, at_price, optimal, phi
 from replnet.lab.named_formulas import NotNegative, Positive, Values, formula
-from replnet.laws import Array, Floats, Law, TailIntegral
+from replnet.laws import Array, Floats, Law, TailIntegral, fit_curve
 from replnet.network import Count, LawField, Part, Share, Target
 from replnet.text import FieldError, short_repr
 
@@ -251,8 +251,9 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
 
     All elements gain as much freshness from one more synchronisation per unit of time: `gain`.
     """
-    falling = fit(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13).derivative()
-    low, high = crossing(lambda r: float(falling(r)), *((r, float(falling(r))) for r in (0.5, 19.0)))
+    losses = fit_curve(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13)
+    slope = losses.derivative()
+    low, high = crossing(lambda r: float(slope(r)), *((r, float(slope(r))) for r in (0.5, 19.0)))
     ratio = (low[0] + high[0]) / 2
     rate = float(order.freshness_gain(ratio)) / gain
     return rate, rate / ratio
@@ -426,10 +427,10 @@ def largest_ratio(freshness: Annotated[Target, "to be met, below 1"], order: Ord
     # Relative to the smaller of freshness and staleness, so that the root is as accurate for both.
     scale = min(freshness, 1 - freshness)
 
-    def short(log_ratio: float) -> float:
-        return (freshness - float(ORDERS[order].freshness_at(math.exp(log_ratio)))) / scale
+    def short(ratio: float) -> float:
+        return (freshness - float(ORDERS[order].freshness_at(ratio))) / scale
 
-    return math.exp(crossing(short, *bracket(short, 0.0), enough=ROOT_TOLERANCE)[1][0])
+    return least_amount(short, enough=ROOT_TOLERANCE)
 
 
 OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / proportional")

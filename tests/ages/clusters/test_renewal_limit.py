@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.ages.clusters.renewal_limit import poisson_limit, solve_limit
+from replnet.ages.clusters.renewal_limit import MOST_BENDS, bends, poisson_limit, solve_limit
 from replnet.laws import Constant, Exponential, Lattice, Pareto
 
 ONE = Exponential(rate=1)
@@ -67,3 +67,14 @@ def test_limit_with_heavy_tails_ends_where_all_have_it(alpha):
     tails = curve(np.array([1.0, 10.0, 100.0, 399.0]))
     assert np.all(np.diff(tails) < 0)
     assert 0 <= tails[-1] < 1e-12
+
+
+@pytest.mark.parametrize("first", [[], [10.125, 10.25, 30.0], [0.375, 40.0]])
+@pytest.mark.parametrize("steps", [[1.0], [0.375, 7.0], [15.0]])
+def test_bends_are_all_sums_below_the_horizon(first, steps):
+    """The 24 least of the bends of downloads with any number of poll intervals after them."""
+    sums = {0.0, *first}
+    while len(more := {a + b for a in sums for b in [0.0, *steps] if a + b < 15}) > len(sums & more):
+        sums = more
+    downloads, polls = (Lattice(points) if points else ONE for points in (first, steps))
+    assert bends(downloads, polls, 15.0) == pytest.approx(sorted(more)[:MOST_BENDS])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from replnet.ages.clusters.chains import Chain, DownloadChain
+from replnet.ages.clusters.chains import Chain
 from replnet.ages.clusters.cluster import cluster
 from replnet.ages.clusters.sampled_paths import SampledCluster
 from replnet.ages.information_age import quadrature
@@ -55,13 +53,6 @@ def test_sampled_paths_where_the_first_poll_reaches_all(downloads, polls, replic
     assert abs(sampled.value - exact.value) <= sampled.accuracy
 
 
-def test_sampled_paths_where_the_first_poll_of_two_reaches_all():
-    exact = cluster(4, Constant(rate=1), BURSTY, 3, ask=2).freshness(ONE)
-    sampled = SampledCluster(4, Constant(rate=1), BURSTY, 3, 2).freshness(ONE)
-    assert exact.kind == "exact"
-    assert abs(sampled.value - exact.value) <= sampled.accuracy <= 0.002
-
-
 def test_recorded_polls_of_several_asked_are_sampled():
     assert isinstance(cluster(4, Constant(rate=1), RECORDED, 3, ask=2), SampledCluster)
 
@@ -86,32 +77,6 @@ def test_sampled_paths_with_rare_downloads(downloads):
     exact = Chain(40, Exponential(rate=downloads), Exponential(rate=10.0), 1).laplace(1)
     found = SampledCluster(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
     assert abs(found.value - exact) <= found.accuracy
-
-
-def test_sampled_paths_of_poisson_polls_with_heavy_downloads():
-    downloads = Pareto(1.4, rate=1)
-    exact = quadrature(DownloadChain(8, downloads, Exponential(rate=2), 1), ONE)
-    found = SampledCluster(8, downloads, Exponential(rate=2), 1).freshness(ONE)
-    assert abs(found.value - exact) <= found.accuracy <= 0.002
-
-
-def test_three_replicas_with_constant_polls_by_hand():
-    """The second joins with the first poll, the third with a later one of either, each of which hits it or not."""
-    rate, x, steps = 0.4, 2.3, 4000
-    y = (np.arange(steps) + 0.5) * (x / steps)
-    alone = np.exp(-rate * y)
-    # Every other poll hits: intervals n with chance 2^-n, the second's from its age.
-    hits = Lattice(list(range(1, 50)), [0.5**n for n in range(1, 50)])
-    missed = np.asarray(hits.tail(y)) * np.asarray(hits.age.tail(y))
-    third = 1 - np.convolve(1 - missed, rate * alone)[:steps] * (x / steps)  # at y, but for half a step
-    later = np.interp(y - x / steps / 2, y - x / steps / 2, alone * third)
-    polled = np.sum(np.where(x - y < 1, later, 0.0)) * (x / steps)
-    expected = math.exp(-rate * x) * polled
-    sampled = cluster(3, Exponential(rate=rate), Constant(period=1))
-    assert isinstance(sampled, SampledCluster)
-    error = sampled.basis.accuracy * (1 - expected)
-    assert error <= 0.001
-    assert float(sampled.tail(np.array([x]))[0]) == pytest.approx(expected, abs=error + 2e-4)
 
 
 def test_freshness_moves_smoothly_with_the_rate():

@@ -16,7 +16,7 @@ from replnet.ages.prediction import NoFormulaError
 from replnet.laws import law
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(contact_networks(), RATES)
 def test_bounds_hold_on_any_graph(network, mu):
     hit, contacts = network
@@ -31,7 +31,7 @@ def test_bounds_hold_on_any_graph(network, mu):
                 assert age.laplace(mu) == pytest.approx(truth, abs=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(contact_networks(), RATES)
 def test_the_shortest_ways_bound_ages_on_any_graph(network, mu):
     hit, contacts = network
@@ -43,7 +43,7 @@ def test_the_shortest_ways_bound_ages_on_any_graph(network, mu):
         assert PairAge(late, None).laplace(mu) <= truth + 1e-7
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(contact_networks(), RATES)
 def test_sets_that_are_solved_together_are_what_each_is_alone(network, mu):
     found = kinds(*network)
