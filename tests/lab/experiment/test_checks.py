@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from error_tables import by_message, message_of, read_table, write_files
-from experiment_files import BASE, EXPECTED, with_
+from experiment_files import ALL_SECTIONS, BASE, EXPECTED, with_
 
 from replnet.lab.experiment.experiment import load_experiment
 from replnet.text.errors import InputError
@@ -41,33 +41,6 @@ def test_what_quick_makes_wrong_shows_in_its_cells(load):
 
 # ---- What is wrong in one place does not hide what is wrong in another, and brings no error of its own
 
-RIGHT = """\
-title: Of a cluster
-vary:
-  k: [1, 2]
-  j: 1:3
-values:
-  nu: 4 / k
-  mu: 2 * nu
-network:
-  kind: cooperative
-  replicas: 10
-  peers: ${k}
-  updates: exponential(rate=1)
-  downloads: exponential(rate=${j})
-  polls: exponential(rate=${mu})
-  delay: 0.1
-run: {precision: 0.1}
-quick: {vary: {k: [2]}}
-measure: [freshness, lag]
-printed:
-  - {at: {k: 1, j: 1}, group: cluster, metric: freshness, value: 0.5, within: 0.1, reading: about}
-  - {at: {k: 2, j: 3}, group: cluster, metric: lag, value: 0.5, within: 0.1, reading: about}
-claims:
-  - {text: one, falls: freshness, over: k, erratum: none}
-errata: {none: {kind: prose, text: no mistake at all}}
-figure: {x: k, y: freshness, series: j}
-"""
 # By field, in the order of the file.
 WRONG = {
     "vary.k": ("k: [1, 2]", "k: []"),
@@ -91,7 +64,7 @@ FAULTS = [*itertools.combinations(WRONG, 1), *itertools.combinations(WRONG, 2), 
 
 @pytest.mark.parametrize("faults", FAULTS, ids=" and ".join)
 def test_as_many_problems_as_faults(messages, faults):
-    text = RIGHT
+    text = ALL_SECTIONS
     for field in faults:
         text = with_(*WRONG[field], text)
     places = [line.split(": ")[1] for line in messages(text).splitlines() if line.startswith("exp.yaml:")]
