@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+from error_tables import read_table
 
 from replnet.network import Network, load, shipped_names
-from replnet.text.documents import parse_yaml, shipped
+from replnet.text.documents import Document, Mark, node_of, parse_yaml, shipped
 from replnet.text.overrides import call_of, override, with_parameter
 
 ROOT = Path(__file__).parents[2]
@@ -36,35 +38,25 @@ def test_keys_are_text_and_aliases_are_copies():
     assert {**document.data, "a": 0} == {"1": {"y": 2}, "z": {"y": 2}, "a": 0}
 
 
-NETWORK = """\
-kind: compose
-updates: pareto(alpha=3, mean=2)
-tiers:
-  - {kind: cascade, depth: 2, downloads: [exponential(rate=1), exponential(rate=2)]}
-  - {kind: cooperative, replicas: 3, downloads: constant(rate=1), polls: exponential(rate=1)}
-"""
+TABLE = read_table(__file__, "overrides.yaml")
 
 
-@pytest.mark.parametrize(
-    ("assignment", "path", "value"),
-    [
-        ("name=tree", ("name",), "tree"),
-        ("bandwidth=1e3", ("bandwidth",), 1000.0),
-        ("updates.alpha=2.5", ("updates",), "pareto(mean=2, alpha=2.5)"),
-        ("updates=exponential(rate=1)", ("updates",), "exponential(rate=1)"),
-        ("tiers.2.replicas=5", ("tiers", 1, "replicas"), 5),
-        ("tiers.1.downloads.2.rate=7", ("tiers", 0, "downloads", 1), "exponential(rate=7)"),
-        ("tiers.1.downloads=[pareto(alpha=3, rate=1)]", ("tiers", 0, "downloads"), ["pareto(alpha=3, rate=1)"]),
-        ("clients.ask=2", ("clients",), {"ask": 2}),
-        ("clients={ask: 2}", ("clients",), {"ask": 2}),
-        ("name=", ("name",), None),
-    ],
-)
-def test_overrides(assignment, path, value):
-    result = override(parse_yaml(NETWORK, "n.yaml"), [assignment]).data
+@pytest.mark.parametrize("assignment", TABLE["overrides"])
+def test_overrides(assignment):
+    document = Document("", node_of(TABLE["network"], Mark(None, None)), ())
+    path, value = TABLE["overrides"][assignment]
+    result: Any = override(document, [assignment]).data
     for part in path:
         result = result[part]
     assert result == value
+
+
+@pytest.mark.parametrize("text", TABLE["parameters"])
+def test_one_parameter_of_a_law_is_set_in_its_text(text):
+    name, value, changed = TABLE["parameters"][text]
+    call = call_of(text)
+    assert call is not None
+    assert with_parameter(call, name, value) == changed
 
 
 def test_overrides_apply_in_turn_and_names_with_dots_are_known():
@@ -79,23 +71,6 @@ def test_files_of_an_override_count_from_the_working_directory(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     spec = load("single", ["updates=trace(file=times.csv)", "downloads={trace: {file: times.csv}}"]).spec
     assert spec.updates.mean == spec.downloads.mean == 1.5
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "value", "expected"),
-    [
-        ("lattice(values=[1, 2], weights=[3, 1])", "weights", "[1, 1]", "lattice(values=[1, 2], weights=[1, 1])"),
-        ("pareto(3, mean = 2)", "rate", "4", "pareto(3, rate=4)"),
-        ("pareto(alpha=${min(a, b)}, rate=1)", "rate", "${2 / k}", "pareto(alpha=${min(a, b)}, rate=${2 / k})"),
-        ("trace(file='a, mean=b (1).csv')", "column", "2", "trace(file='a, mean=b (1).csv', column=2)"),
-        ("age(pareto(alpha=3, rate=2))", "rate", "1", "age(pareto(alpha=3, rate=2), rate=1)"),
-        ("exponential", "rate", "2", "exponential(rate=2)"),
-    ],
-)
-def test_one_parameter_of_a_law_is_set_in_its_text(text, name, value, expected):
-    call = call_of(text)
-    assert call is not None
-    assert with_parameter(call, name, value) == expected
 
 
 def test_other_texts_have_no_parameters():

@@ -18,34 +18,7 @@ import replnet
 from replnet.cli import main
 from replnet.cli.output import print_table
 
-NETWORK = r"""
-title: "a\e]0;title\a \e[2Jgone"
-kind: graph
-nodes:
-  "=cmd|' /C calc'!A0": {updates: exponential(rate=1)}
-  "red\e[31m": {downloads: exponential(rate=2)}
-  "$x_{$": {downloads: exponential(rate=2)}
-  "_^\u202e\u0085\r\n1": {downloads: exponential(rate=2)}
-  '[/b]{%$\frac': {downloads: exponential(rate=2)}
-links:
-  - {from: "=cmd|' /C calc'!A0", to: "red\e[31m"}
-  - {from: "=cmd|' /C calc'!A0", to: "$x_{$"}
-  - {from: "$x_{$", to: "_^\u202e\u0085\r\n1"}
-  - {from: "$x_{$", to: '[/b]{%$\frac'}
-"""
-EXPERIMENT = r"""
-name: "NAME"
-title: "a\e]0;title\a"
-vary:
-  shape: ["=1+1\e[31m", "$x_{$"]
-  rate: [1, 2]
-values: {twice: 2 * rate}
-network: {kind: single, title: "${shape}", updates: exponential(rate=1), downloads: "exponential(rate=${twice})"}
-run: {estimator: conditional, horizon: 200}
-claims: [{text: "more \e[2J", rises: freshness, over: rate}]
-printed: [{at: {rate: 1, shape: "$x_{$"}, group: level 1, metric: freshness, value: 0.1, within: 0.01, note: "\e[2J"}]
-figure: {x: rate, series: shape}
-"""
+NETWORK, EXPERIMENT = (Path(__file__).with_name(f"hostile_{kind}.yaml") for kind in ("network", "experiment"))
 STEERING = re.compile(r"[^\n\x20-\x7e\xa0-\u200f\u2010-\u2027\u2030-\ud7ff]")
 
 
@@ -61,7 +34,7 @@ def typed(monkeypatch, capfd, *arguments) -> tuple[int, str, str]:
 @pytest.fixture
 def network(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("FILE").write_text(NETWORK)
+    Path("FILE").write_text(NETWORK.read_text())
 
 
 @pytest.mark.usefixtures("network")
@@ -98,7 +71,7 @@ def test_a_picture_of_any_names(monkeypatch, capfd, ending):
 
 def test_a_sweep_of_any_names(tmp_path, monkeypatch, capfd):
     file, run = tmp_path / "experiment.yaml", tmp_path / "run"
-    file.write_text(EXPERIMENT.replace("NAME", "n" * 300))
+    file.write_text(EXPERIMENT.read_text().replace("NAME", "n" * 300))
     sweep = ("sweep", file, "-o", run, "--workers", "0")
     done = [
         typed(monkeypatch, capfd, *command)
