@@ -150,7 +150,7 @@ def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     value = in_unit(value, _unit(info), "mean")
     if describes_law(value):
         return plain_law(value, info)
-    return time_of(value, info, "0, a time, or a law such as exponential(mean=0.01)")
+    return time(value, "0, a time, or a law such as exponential(mean=0.01)")
 
 
 def _unit(info: ValidationInfo) -> str | None:
@@ -158,29 +158,18 @@ def _unit(info: ValidationInfo) -> str | None:
     return (info.context or {}).get("unit")
 
 
-def rate_of(value: object, info: ValidationInfo) -> float:
-    """Return a rate above 0 as a float, from a number or a text such as 3/h; raise FieldError for other values.
+def time(value: object, right: str = "0 or a time") -> float:
+    """Return a finite time of 0 or more as a float; raise FieldError for others: `right` is what would be right."""
+    return checked(value, lambda number: 0 <= number < math.inf, "is not a finite time of 0 or more", right)
 
-    It is per unit of time of the network, which `info.context` has.
+
+def quantity(name: str, check: Callable[[object], float]) -> Callable[[object, ValidationInfo], float]:
+    """Return a function that checks a number, or the one of a text with a unit such as 5min or 3/h, by `check`.
+
+    The number is in the unit of the network, which the context of validation has; `name` tells whether it is a time
+    (mean) or a rate (rate).
     """
-    return positive(in_unit(value, _unit(info), "rate"))
-
-
-def rate_or_zero(value: object, info: ValidationInfo) -> float:
-    """Return a rate of 0 or more as a float, from a number or a text such as 3/h; raise FieldError for other values.
-
-    It is per unit of time of the network, which `info.context` has.
-    """
-    return amount(in_unit(value, _unit(info), "rate"))
-
-
-def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> float:
-    """Return a finite time of 0 or more as a float, from a number or a text such as 5min; raise FieldError for others.
-
-    It is in the unit of the network, which `info.context` has; `right` is what the error says would be right.
-    """
-    value = in_unit(value, _unit(info), "mean")
-    return checked(value, lambda time: 0 <= time < math.inf, "is not a finite time of 0 or more", right)
+    return lambda value, info: check(in_unit(value, _unit(info), name))
 
 
 def amount(value: object, right: str = "0, or a number above 0") -> float:
@@ -341,8 +330,8 @@ Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=MOST_REPLICAS)]
 SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=MOST_REPLICAS)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=MOST_REPLICAS)]
-Bandwidth = Annotated[float, BeforeValidator(rate_of), Field(gt=0)]
-Amount = Annotated[float, BeforeValidator(rate_or_zero), Field(ge=0)]
+Bandwidth = Annotated[float, BeforeValidator(quantity("rate", positive)), Field(gt=0)]
+Amount = Annotated[float, BeforeValidator(quantity("rate", amount)), Field(ge=0)]
 Shape = Annotated[Law, BeforeValidator(shape_of), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,
@@ -370,7 +359,7 @@ PerSourceField = Annotated[
     PlainSerializer(lambda values: str(values) if isinstance(values, Law) else list(values)),
     WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
-Instant = Annotated[float, BeforeValidator(time_of), Field(ge=0)]
+Instant = Annotated[float, BeforeValidator(quantity("mean", time)), Field(ge=0)]
 AtLeastOne = Annotated[float, BeforeValidator(between(1, LARGEST, "a number from 1 on")), Field(ge=1)]
 Share = Annotated[float, BeforeValidator(between(SMALLEST, 1, "a share, above 0 and at most 1")), Field(gt=0, le=1)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         finite_or_nan,
         is_number,
         places,
+        rounded,
         span,
         standard_errors_text,
         text,

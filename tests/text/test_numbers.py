@@ -60,6 +60,12 @@ def test_values_as_text(function):
         assert (result, type(result)) == (shown, type(shown)), value
 
 
+def test_rounding():
+    assert [numbers.rounded(1234.5, 2, up) for up in (None, True, False)] == [1200, 1300, 1200]
+    assert [numbers.rounded(0.0996, 2, up) for up in (None, True, False)] == [0.1, 0.1, 0.099]
+    assert [numbers.rounded(0.25, 2, up) for up in (None, True, False)] == [0.25] * 3
+
+
 def test_counts_and_durations():
     assert numbers.decimal_text(NAN, 3) == ""
     assert [numbers.count_text(count, "cell") for count in (1, 1200)] == ["1 cell", "1,200 cells"]
