@@ -22,21 +22,13 @@ def test_plain_data_give_the_same_network_again(network):
     assert features(again) == features(network)
 
 
-def test_aggregates_come_back_from_their_data():
-    for network in (
-        rn.aggregate(sources=9, rates="gamma(shape=2, mean=1)", weights="pareto(alpha=3, rate=1)", budget=5),
-        rn.aggregate(rates=np.array([0, 1.5]), budget=2, downloads="pareto(alpha=3)", replicas=3, ask=2),
-        rn.aggregate(rates=[1, 2], budget=3, delay=0.1, bandwidth=4, queries=E1, faults=[{"lose": 0.1}]),
-    ):
-        assert rn.Network.from_data(network.data()) == network
-        assert network.size == len(network.graph)
-        assert network.describe().startswith("aggregate: ")
-
-
 def test_sources_of_laws():
     """Rates are quantiles; weights too, in an order of their own."""
     law = "uniform(low=0, high=1)"
-    sources = sources_of(rn.aggregate(sources=100, rates=law, weights=law, budget=1).spec)
+    network = rn.aggregate(sources=100, rates=law, weights=law, budget=1)
+    assert rn.Network.from_data(network.data()) == network
+    assert network.size == len(network.graph)
+    sources = sources_of(network.spec)
     quantiles = (np.arange(100) + 0.5) / 100
     assert sources.rates == pytest.approx(quantiles, abs=1e-15)
     assert np.sort(sources.weights) == pytest.approx(quantiles / quantiles.sum(), abs=1e-15)
