@@ -54,14 +54,14 @@ def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:
 
     def check(value: Any) -> int:
         # Of the value itself, as the floats of large whole numbers are others.
-        checked(value, lambda _: low <= value <= high, "is out of range", right)
-        checked(value, lambda _: value == int(value), "is not whole", right)
+        check_number(value, lambda _: low <= value <= high, "is out of range", right)
+        check_number(value, lambda _: value == int(value), "is not whole", right)
         return int(value)
 
     return check
 
 
-def checked(value: object, holds: Callable[[float], bool], wrong: str, right: str) -> float:
+def check_number(value: object, holds: Callable[[float], bool], wrong: str, right: str) -> float:
     """Return a number as a float; raise FieldError for other values, and for numbers for which `holds` is false.
 
     The error says that the number `wrong`, such as "is out of range", and that `right` would be right.
@@ -77,7 +77,7 @@ def positive(value: object) -> float:
 
     Numbers too small or too large for formulas to square them are refused as well.
     """
-    number = checked(value, lambda x: 0 < x < math.inf, "is not a finite number above 0", "a number above 0")
+    number = check_number(value, lambda x: 0 < x < math.inf, "is not a finite number above 0", "a number above 0")
     return squarable("", number)
 
 
@@ -160,7 +160,7 @@ def _unit(info: ValidationInfo) -> str | None:
 
 def time(value: object, right: str = "0 or a time") -> float:
     """Return a finite time of 0 or more as a float; raise FieldError for others: `right` is what would be right."""
-    return checked(value, lambda number: 0 <= number < math.inf, "is not a finite time of 0 or more", right)
+    return check_number(value, lambda number: 0 <= number < math.inf, "is not a finite time of 0 or more", right)
 
 
 def quantity(name: str, check: Callable[[object], float]) -> Callable[[object, ValidationInfo], float]:
@@ -177,7 +177,7 @@ def amount(value: object, right: str = "0, or a number above 0") -> float:
 
     Numbers above 0 that are too small or too large for formulas to square them are refused as well.
     """
-    number = checked(value, lambda x: 0 <= x < math.inf, "is not a finite number of 0 or more", right)
+    number = check_number(value, lambda x: 0 <= x < math.inf, "is not a finite number of 0 or more", right)
     return squarable("", number) if number else 0.0
 
 
@@ -248,18 +248,18 @@ def between(low: float, high: float, right: str) -> Callable[[object], float]:
 
     It raises FieldError, with `right` as what would be right, unless the value is a number from `low` to `high`.
     """
-    return lambda value: checked(value, lambda number: low <= number <= high, "is out of range", right)
+    return lambda value: check_number(value, lambda number: low <= number <= high, "is out of range", right)
 
 
-def part_of_one(what: str) -> Callable[[object], float]:
+def part_of_one(meaning: str) -> Callable[[object], float]:
     """Return a function that returns a number above 0 and below 1 as a float, and raises FieldError for other values.
 
-    The error says that the value is not `what`, such as "a share of messages".
+    The error says that the value is not `meaning`, such as "a share of messages".
     """
 
     def check(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-            raise FieldError("", f"{short_repr(value)} is not {what}", "a number above 0 and below 1")
+            raise FieldError("", f"{short_repr(value)} is not {meaning}", "a number above 0 and below 1")
         return squarable("", float(value))
 
     return check

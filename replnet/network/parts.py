@@ -10,7 +10,7 @@ from replnet.network.faults import Fault
 from replnet.network.fields import Bandwidth, Count, Delay, Name, Part
 
 TimeUnit = Literal["us", "ms", "s", "min", "h", "d", "w"]
-HELP = {
+HELP: dict[str, str] = {
     "updates": "the law of the times between updates of the source, such as exponential(rate=2)",
     "downloads": "the law of the times between downloads of a replica, such as exponential(rate=2)",
     "queries": "the law of the times between queries of a client, such as constant(rate=1)",

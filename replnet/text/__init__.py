@@ -86,7 +86,7 @@ if TYPE_CHECKING:
         finite_or_nan,
         is_number,
         places,
-        rounded,
+        round_to,
         span,
         standard_errors_text,
         text,

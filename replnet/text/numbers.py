@@ -50,7 +50,7 @@ def equal_fields(one: Any, other: object) -> bool:
     ]
 
 
-def rounded(value: float, digits: int, up: bool | None = None) -> float:
+def round_to(value: float, digits: int, up: bool | None = None) -> float:
     """Return a number rounded to so many significant digits: to the nearest; above 0, also only up, or only down.
 
     It is rounded up if `up` is True, down if it is False, and to the nearest if it is None.

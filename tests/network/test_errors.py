@@ -82,6 +82,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 20)
 )
 STUPID = {
+    "alias bomb": BOMB,
     "nested lists": "a: " + "[" * 90_000,
     "nested mappings": "a: " + "{" * 90_000,
     "nested dashes": "- " * 40_000,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from networks import anything
 
 import replnet as rn
-from replnet.network.sources import sources_of
+from replnet.network.sources import frequencies, sources_of
 
 E1 = "exponential(rate=1)"
 
@@ -36,6 +36,8 @@ def test_sources_of_laws():
     assert abs(np.corrcoef(sources.rates, sources.weights)[0, 1]) < 0.4
     histogram = sources_of(rn.aggregate(sources=10, rates="lattice(values=[1, 7], weights=[3, 2])", budget=1).spec)
     assert histogram.rates.tolist() == [1] * 6 + [7] * 4
+    listed = rn.aggregate(rates=[1, 2], allocate=[1, 0.5]).spec
+    assert frequencies(listed, sources_of(listed)).tolist() == [1, 0.5]
 
 
 def test_weights_of_which_none_counts_are_refused():

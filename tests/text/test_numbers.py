@@ -61,9 +61,9 @@ def test_values_as_text(function):
 
 
 def test_rounding():
-    assert [numbers.rounded(1234.5, 2, up) for up in (None, True, False)] == [1200, 1300, 1200]
-    assert [numbers.rounded(0.0996, 2, up) for up in (None, True, False)] == [0.1, 0.1, 0.099]
-    assert [numbers.rounded(0.25, 2, up) for up in (None, True, False)] == [0.25] * 3
+    assert [numbers.round_to(1234.5, 2, up) for up in (None, True, False)] == [1200, 1300, 1200]
+    assert [numbers.round_to(0.0996, 2, up) for up in (None, True, False)] == [0.1, 0.1, 0.099]
+    assert [numbers.round_to(0.25, 2, up) for up in (None, True, False)] == [0.25] * 3
 
 
 def test_counts_and_durations():
