@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, final
+from typing import final
 
 LONGEST_TEXT = 400  # characters of one message, so that a file cannot fill the screen
 LONGEST_LINE = 100  # characters of a source line
@@ -127,7 +127,7 @@ def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> 
     return f"{otherwise} {first_names}" if names else "nothing is known here"
 
 
-def real(field: str, value: Any, right: str = "a number such as 2 or 1e-3") -> float:
+def real(field: str, value: object, right: str = "a number such as 2 or 1e-3") -> float:
     """Return a number as a float, infinite if it is too large for one; raise FieldError for `field` for other values.
 
     A boolean is none; `right` is what the error says would be right.
@@ -137,7 +137,7 @@ def real(field: str, value: Any, right: str = "a number such as 2 or 1e-3") -> f
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # as Real is not declared to have it
 
 
 def finite(field: str, value: object) -> float:
