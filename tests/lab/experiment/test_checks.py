@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from error_tables import by_message, message_of, read_table, write_files
-from experiment_files import ALL_SECTIONS, BASE, EXPECTED, with_
+from experiment_files import ALL_SECTIONS, BASE, EXPECTED, SYSTEM, with_
 
 from replnet.lab.experiment.experiment import load_experiment
 from replnet.text.errors import InputError
 
-TEXTS = {"base": BASE, "expected": EXPECTED}
+TEXTS = {"base": BASE, "expected": EXPECTED, "system": SYSTEM}
 
 
 def read(case: dict[str, Any]) -> list[Any]:
