@@ -209,9 +209,10 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
                     links.names, links.source, links.target, np.unique(links.sort, return_inverse=True)[1], sorts
                 )
         links = list(links)
-    columns = LinkColumns()
+    columns, sorts = LinkColumns(), dict[Any, dict[str, Any]]()
     for link in check(links):
-        columns.add(link.source, link.target, _link_attributes(link.kind, link.both, link.delay))
+        sort = (link.kind, link.both, link.delay)
+        columns.add(link.source, link.target, sorts.setdefault(sort, _link_attributes(*sort)))
     return columns.links()
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from error_tables import read_table
 
 import replnet as rn
 from replnet.lab.inverse.system import Optimise
@@ -20,17 +21,7 @@ FORMS = {
     "microseconds, in a column of any name": "left,right\n" + "\n".join(f"0,{second * 1e6:.0f}" for second in SECONDS),
     "dates": "\n".join(datetime.fromtimestamp(second, UTC).isoformat() for second in SECONDS),
 }
-LAWS = {
-    "shuffled": "trace(file=FILE)",
-    "as recorded": "trace(file=FILE, order=recorded)",
-    "shuffled again": "shuffled(trace(file=FILE, order=recorded))",
-    "age": "age(trace(file=FILE))",
-    "correlated": "correlated(law=trace(file=FILE), rho=0.5)",
-    "long memory": "longrange(law=trace(file=FILE), hurst=0.8)",
-    "union": "superposition(law=trace(file=FILE), count=3)",
-    "interval of a union": "shuffled(superposition(law=trace(file=FILE), count=3))",
-    "age of another order": "age(correlated(law=trace(file=FILE), rho=0.5))",
-}
+TABLE = read_table(__file__, "dated_records.yaml")
 E1 = "exponential(rate=1)"
 
 
@@ -52,7 +43,7 @@ def test_a_record_of_dates_says_that_it_counts_seconds(record, form):
     assert rn.law(f'trace(file="{record}"{column}, unit=h)').values.tolist() == [0.5, 1, 2, 4.5]
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("law", TABLE["laws"].values(), ids=TABLE["laws"])
 def test_a_network_counts_a_record_of_dates_in_its_unit(record, law):
     text = law.replace("FILE", f'"{record}"')
     hours, minutes = (rn.single(updates=text, downloads="constant(period=90min)", unit=unit) for unit in ("h", "min"))
@@ -68,25 +59,6 @@ def test_a_network_counts_a_record_of_dates_in_its_unit(record, law):
     assert rn.law(str(of_hours)) == of_hours
 
 
-NODES = {"s": {"role": "source", "updates": E1}, "r": {"downloads": E1}}
-LINK = {"from": "s", "to": "r"}
-PLACES = {
-    "updates": {"kind": "single", "downloads": E1, "updates": "LAW"},
-    "downloads[2]": {"kind": "cascade", "depth": 2, "updates": E1, "downloads": [E1, "LAW"]},
-    "polls": {"kind": "cooperative", "replicas": 3, "updates": E1, "downloads": E1, "polls": "LAW"},
-    "queries": {"kind": "redundant", "replicas": 2, "ask": 1, "updates": E1, "downloads": E1, "queries": "LAW"},
-    "clients.queries": {"kind": "single", "updates": E1, "downloads": E1, "clients": {"ask": 1, "queries": "LAW"}},
-    "tiers[1].downloads": {"kind": "compose", "updates": E1, "tiers": [{"kind": "single", "downloads": "LAW"}]},
-    "nodes.r.downloads": {"kind": "graph", "nodes": {**NODES, "r": {"downloads": "LAW"}}, "links": [LINK]},
-    "links[1].delay": {"kind": "graph", "nodes": NODES, "links": [{**LINK, "delay": "LAW"}]},
-    "delay": {"kind": "single", "updates": E1, "downloads": E1, "delay": "LAW"},
-    "faults[1].up": {
-        "kind": "single", "updates": E1, "downloads": E1, "faults": [{"crash": "replica 1", "up": "LAW", "down": E1}],
-    },
-    "updates[1]": {"kind": "aggregate", "updates": ["LAW", E1], "budget": 2},
-}  # fmt: skip
-
-
 def with_law(data, law):
     """Return plain data with a law in the place of the text LAW."""
     if isinstance(data, dict):
@@ -94,9 +66,9 @@ def with_law(data, law):
     return [with_law(part, law) for part in data] if isinstance(data, list) else law if data == "LAW" else data
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", TABLE["places"])
 def test_every_place_of_a_law_is_converted_and_refused_alike(record, place):
-    data = with_law(PLACES[place], f"shuffled(trace(file={record}))")
+    data = with_law(TABLE["places"][place], f"shuffled(trace(file={record}))")
     assert "unit=h)" in str(rn.Network.from_data({**data, "unit": "h"}).data())
     with pytest.raises(InputError) as caught:
         rn.Network.from_data(data)

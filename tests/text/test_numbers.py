@@ -6,10 +6,11 @@ import math
 
 import pandas as pd
 import pytest
+from error_tables import read_table
 
 from replnet.text import numbers
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
 
 
 @pytest.mark.parametrize(
@@ -30,27 +31,7 @@ def test_values_with_intervals(value, low, high, shown):
     assert numbers.decimal_text(value, numbers.places(value, low, high)) == shown
 
 
-# By function: arguments, and what is shown of them.
-TEXTS = {
-    "text": [
-        (1, "1"), (1.0, "1"), (0.1, "0.1"), (-2.5, "−2.5"), (1e6, "1000000"), (1 / 3, "0.333333"), (True, "True"),
-        (None, ""), (NAN, ""), (pd.NA, ""), (pd.NaT, ""), ("a\x00b", "a\ufffdb"), (INF, "inf"), (1e-7, "1e−07"),
-    ],
-    "value_text": [
-        (None, ""), (0.1, "0.10000"), (-9.5, "-9.50000"), (0.00012345, "0.000123"), (-3e-7, "-3e-07"),
-        (1e-15, "0.00000"), (1234.56789, "1,234.57"),
-    ],
-    "brief": [(None, ""), (1 / 3, "0.33333")],
-    "standard_errors_text": [(None, ""), (1.234, "+1.23")],
-    "span": [(89.4, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")],
-    "axis_text": [(None, ""), (1 / 3, "0.333333"), (1_000_000, "1000000"), ("a", "a")],
-    "as_cell": [
-        ("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("+1+cmd", "'+1+cmd"), ("-a", "'-a"), ("\t=1", "'\t=1"),
-        ("\r=1", "'\\r=1"), ("\n=1", "'\n=1"), ("-1.5e3", "-1.5e3"), ("+2", "+2"), ("level 1", "level 1"),
-        ("'=1", "'=1"), (-1.5, -1.5), (None, None), (True, True),
-    ],
-    "is_number": [(value, False) for value in (None, "1", True, INF, -INF, pd.NA, NAN)] + [(1, True), (0.5, True)],
-}  # fmt: skip
+TEXTS = read_table(__file__, "numbers.yaml")  # by function: arguments, and what is shown of them
 
 
 @pytest.mark.parametrize("function", TEXTS)
@@ -58,6 +39,8 @@ def test_values_as_text(function):
     for value, shown in TEXTS[function]:
         result = getattr(numbers, function)(value)
         assert (result, type(result)) == (shown, type(shown)), value
+    assert [numbers.text(value) for value in (pd.NA, pd.NaT)] == ["", ""]
+    assert not numbers.is_number(pd.NA)
 
 
 def test_rounding():

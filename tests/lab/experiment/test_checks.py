@@ -41,24 +41,7 @@ def test_what_quick_makes_wrong_shows_in_its_cells(load):
 
 # ---- What is wrong in one place does not hide what is wrong in another, and brings no error of its own
 
-# By field, in the order of the file.
-WRONG = {
-    "vary.k": ("k: [1, 2]", "k: []"),
-    "vary.j": ("1:3", "3:1"),
-    "values.nu": ("4 / k", "4 / q"),
-    "network.replicas": ("replicas: 10", "replicas: 0"),
-    "network.updates.rate": ("exponential(rate=1)", "exponential(rate=-1)"),
-    "network.polls": ("${mu}", "${muh}"),
-    "network.delay": ("delay: 0.1", "delay: -1"),
-    "run.precision": ("precision: 0.1", "precision: -1"),
-    "quick.vary.q": ("{vary: {k: [2]}}", "{vary: {q: [2]}}"),
-    "measure[2]": ("[freshness, lag]", "[freshness, speed]"),
-    "printed[1].value": ("metric: freshness, value: 0.5", "metric: freshness, value: much"),
-    "printed[2].at.jj": ("k: 2, j: 3", "k: 2, jj: 3"),
-    "claims[1].over": ("over: k", "over: kk"),
-    "errata.none.kind": ("kind: prose", "kind: slip"),
-    "figure.series": ("series: j", "series: jj"),
-}
+WRONG = read_table(__file__, "faults.yaml")  # by field, in the order of the file: right words, and wrong ones
 FAULTS = [*itertools.combinations(WRONG, 1), *itertools.combinations(WRONG, 2), tuple(WRONG)]
 
 
