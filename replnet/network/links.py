@@ -209,10 +209,10 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
                     links.names, links.source, links.target, np.unique(links.sort, return_inverse=True)[1], sorts
                 )
         links = list(links)
-    columns, sorts = LinkColumns(), dict[Any, dict[str, Any]]()
+    columns, attributes = LinkColumns(), dict[Any, dict[str, Any]]()
     for link in check(links):
         sort = (link.kind, link.both, link.delay)
-        columns.add(link.source, link.target, sorts.setdefault(sort, _link_attributes(*sort)))
+        columns.add(link.source, link.target, attributes.setdefault(sort, _link_attributes(*sort)))
     return columns.links()
 
 
