@@ -14,31 +14,19 @@ from replnet.text.documents import Document, Mark, node_of, parse_yaml, shipped
 from replnet.text.overrides import call_of, override, with_parameter
 
 ROOT = Path(__file__).parents[2]
-VALUES = {
-    "1e3": 1000.0, "1e-3": 0.001, ".5": 0.5, "1.": 1.0, "+7": 7, "0o17": 15, "0x1F": 31, "017": 17, ".inf": math.inf,
-    "-.inf": -math.inf, "!!float 1": 1, "1_000": "1_000", "nan": "nan", "2001-01-01": "2001-01-01", "12:30": "12:30",
-    "'1'": "1", "!!str 1": "1", "on": "on", "yes": "yes", "true": True, "True": True, "~": None, "": None, "null": None,
-    "exponential(rate=2)": "exponential(rate=2)",
-    "lattice(values=[1, 2], weights=[3, 1])": "lattice(values=[1, 2], weights=[3, 1])",
-    "[pareto(alpha=3, rate=2), a]": ["pareto(alpha=3, rate=2)", "a"],
-    "{x: pareto(alpha=3, rate=2), y: 1}": {"x": "pareto(alpha=3, rate=2)", "y": 1},
-    "[a, b(c]": ["a", "b(c"],
-}  # fmt: skip
+TABLE = read_table(__file__, "files.yaml")
 
 
-@pytest.mark.parametrize("text", VALUES)
+@pytest.mark.parametrize("text", TABLE["values"])
 def test_values(text):
-    value = parse_yaml(f"a: {text}\n", "t.yaml").data["a"]
-    assert (value, type(value)) == (VALUES[text], type(VALUES[text]))
+    value, expected = parse_yaml(f"a: {text}\n", "t.yaml").data["a"], TABLE["values"][text]
+    assert (value, type(value)) == (expected, type(expected))
 
 
 def test_keys_are_text_and_aliases_are_copies():
     document = parse_yaml("1: &x {y: 2}\nz: *x\na: .nan", "t.yaml")
     assert math.isnan(document.data.pop("a"))
     assert {**document.data, "a": 0} == {"1": {"y": 2}, "z": {"y": 2}, "a": 0}
-
-
-TABLE = read_table(__file__, "overrides.yaml")
 
 
 @pytest.mark.parametrize("assignment", TABLE["overrides"])

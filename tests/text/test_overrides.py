@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from error_tables import read_table
 
 from replnet.network.network import Network
 from replnet.text.documents import parse_yaml
@@ -14,22 +15,6 @@ from replnet.text.errors import InputError
 from replnet.text.overrides import files_of, override, with_absolute_files
 
 E1 = "exponential(rate=1)"
-# Every way to write a record, as the law of downloads.
-RECORDS = (
-    "trace(file=record.csv)",
-    "trace(record.csv)",
-    "TRACE( file = 'record.csv', column=time)",
-    "trace(column=1, file=record.csv)",
-    "age(trace(record.csv))",
-    "age(law=trace(file=record.csv))",
-    "{trace: {file: record.csv}}",
-    "{Trace: {file: record.csv, order: recorded}}",
-    "{trace: [record.csv]}",
-    "{age: {law: {trace: {file: record.csv}}}}",
-    "{age: [{trace: [record.csv]}]}",
-    "{age: ['trace(record.csv)']}",
-    "'trace(file=\"./record.csv\")'",
-)
 _listeners: list[set[Path]] = []  # a hook of the interpreter cannot be taken away
 
 
@@ -56,7 +41,7 @@ def names_read(document) -> set[str]:
     return {str(file.resolve()) for file in paths if file.suffix in (".csv", ".json")}
 
 
-@pytest.mark.parametrize("law", RECORDS)
+@pytest.mark.parametrize("law", read_table(__file__, "records.yaml"))
 def test_every_record_that_is_read_is_among_the_files_of_a_network(law, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     record = tmp_path / "record.csv"
