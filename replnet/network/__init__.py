@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         redundant,
         single,
     )
-    from replnet.network.parts import TimeUnit, UNIT_HELP, UPDATES_HELP
+    from replnet.network.parts import HELP, TimeUnit
     from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, sources_of
     from replnet.network.specification import KINDS, schema
     from replnet.network.topology import (

@@ -24,7 +24,7 @@ from replnet.network.fields import (
     numbers,
     size_errors,
 )
-from replnet.network.parts import QUERIES_HELP, Whole
+from replnet.network.parts import HELP, Whole
 from replnet.text import FieldsError, argument, short_repr, suggestion
 
 Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
@@ -232,7 +232,7 @@ class Aggregate(AggregateShape, Whole):
     """A network of many sources, of replicas that keep copies of all of them, and perhaps of a client."""
 
     queries: LawField | None = Field(
-        None, description=f"{QUERIES_HELP}, which asks at those times; left out, it may ask at any time"
+        None, description=f"{HELP['queries']}, which asks at those times; left out, it may ask at any time"
     )
 
     @model_serializer(mode="wrap")

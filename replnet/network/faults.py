@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.network.fields import Instant, Part, PlainLawField, text
+from replnet.network.fields import Instant, Part, PlainLawField, part_of_one, text
 from replnet.network.topology import ROLES as NODE_ROLES
 from replnet.network.topology import Topology
 from replnet.text import FieldError, FieldsError, short_repr, suggestion
@@ -52,13 +52,6 @@ def _parse_sides(value: object) -> Any:
     return tuple(value)
 
 
-def _parse_share(value: object) -> float:
-    """Return a share of messages as a float; raise FieldError unless it is a number above 0 and below 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise FieldError("", f"{short_repr(value)} is not a share of messages", "a number above 0 and below 1")
-    return float(value)
-
-
 def _list_names(names: tuple[str, ...]) -> str:
     """Return names as text for a message: the first few, separated by commas, and the number of the others."""
     return ", ".join(names[:MOST_NAMES_LISTED]) + (
@@ -77,7 +70,7 @@ NodeNames = Annotated[
     tuple[str, ...], BeforeValidator(_parse_names), PlainSerializer(_name_or_list), WithJsonSchema(NAMES_SCHEMA)
 ]
 Sides = Annotated[tuple[NodeNames, NodeNames], BeforeValidator(_parse_sides)]
-Share = Annotated[float, BeforeValidator(_parse_share), Field(gt=0, lt=1)]
+Share = Annotated[float, BeforeValidator(part_of_one("a share of messages")), Field(gt=0, lt=1)]
 
 
 @final
@@ -155,7 +148,9 @@ def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
         role = ROLES.get(name)
         blocks = [block for block in topology.blocks if block.group == name or NODE_ROLES[block.role] == role]
         if not blocks:
-            words = dict.fromkeys([*ROLES, *(block.group for block in topology.blocks), *topology.names])
+            roles_present = {NODE_ROLES[block.role] for block in topology.blocks}
+            roles = [word for word, role in ROLES.items() if role in roles_present]
+            words = dict.fromkeys([*roles, *(block.group for block in topology.blocks), *topology.names])
             raise FieldError("faults", f"there is no node or group {name}", suggestion(name, words))
         numbers.update(dict.fromkeys(i for block in blocks for i in block.nodes.tolist()))
     return list(numbers)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,16 +15,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from replnet.laws import Floats, Law, at_rate, describes_law, law_of
 from replnet.processes import GOLDEN, independent_law, mix, name_words
-from replnet.text import LARGEST as LARGEST_NUMBER
-from replnet.text import SMALLEST as SMALLEST_NUMBER
 from replnet.text import (
+    LARGEST,
+    SMALLEST,
     SPEED,
     WORDS,
     FieldError,
     FieldsError,
     call_of,
     in_unit,
+    real,
     short_repr,
+    squarable,
     with_parameter,
     without_units,
 )
@@ -51,15 +52,24 @@ def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:
     """
     right = f"a whole number from {low:,} to {high:,}"
 
-    def check(value: object) -> int:
-        number = _number(value, right)
-        if not low <= number <= high:  # NaN is not either
-            raise FieldError("", f"{short_repr(value)} is out of range", right)
-        if number != int(number):
-            raise FieldError("", f"{short_repr(value)} is not whole", right)
-        return int(number)
+    def check(value: Any) -> int:
+        # Of the value itself, as the floats of large whole numbers are others.
+        check_number(value, lambda _: low <= value <= high, "is out of range", right)
+        check_number(value, lambda _: value == int(value), "is not whole", right)
+        return int(value)
 
     return check
+
+
+def check_number(value: object, holds: Callable[[float], bool], wrong: str, right: str) -> float:
+    """Return a number as a float; raise FieldError for other values, and for numbers for which `holds` is false.
+
+    The error says that the number `wrong`, such as "is out of range", and that `right` would be right.
+    """
+    number = real("", value, right)
+    if not holds(number):  # as it is for NaN
+        raise FieldError("", f"{short_repr(value)} {wrong}", right)
+    return number
 
 
 def positive(value: object) -> float:
@@ -67,40 +77,8 @@ def positive(value: object) -> float:
 
     Numbers too small or too large for formulas to square them are refused as well.
     """
-    number = _float(value, "a number above 0")
-    if not 0 < number < math.inf:
-        raise FieldError("", f"{short_repr(value)} is not a finite number above 0", "a number above 0")
-    return _in_range(number)
-
-
-def _in_range(number: float) -> float:
-    """Return a number above 0 unchanged; raise FieldError if it is too small or too large for formulas to square it."""
-    if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
-        right = f"a number from {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}"
-        raise FieldError("", f"{number!r} is out of range", right)
-    return number
-
-
-def _float(value: object, right: str) -> float:
-    """Return a number as a float, infinite if it is too large for one; raise FieldError for values that are no numbers.
-
-    `right` is what the error says would be right.
-    """
-    number = _number(value, right)
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def _number(value: object, right: str) -> Any:
-    """Return a value that is a number unchanged; raise FieldError for all others, booleans among them.
-
-    `right` is what the error says would be right.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise FieldError("", f"{short_repr(value)} is not a number", right)
-    return value
+    number = check_number(value, lambda x: 0 < x < math.inf, "is not a finite number above 0", "a number above 0")
+    return squarable("", number)
 
 
 def interval_law(value: object, info: ValidationInfo) -> Law:
@@ -119,8 +97,8 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     result = law_of("", _plain(value, unit), context.get("folder"))
     try:
         result.require_finite_mean()
-    except ValueError as error:
-        raise FieldError("", str(error), "a law whose mean is finite") from None
+    except FieldError as error:
+        raise FieldError("", error.wrong, error.right) from None
     result = _counted_in(result, unit) if "unit" in context else result
     if isinstance(value, str):
         laws_read[value, unit] = result
@@ -172,7 +150,7 @@ def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     value = in_unit(value, _unit(info), "mean")
     if describes_law(value):
         return plain_law(value, info)
-    return time_of(value, info, "0, a time, or a law such as exponential(mean=0.01)")
+    return time(value, "0, a time, or a law such as exponential(mean=0.01)")
 
 
 def _unit(info: ValidationInfo) -> str | None:
@@ -180,31 +158,18 @@ def _unit(info: ValidationInfo) -> str | None:
     return (info.context or {}).get("unit")
 
 
-def rate_of(value: object, info: ValidationInfo) -> float:
-    """Return a rate above 0 as a float, from a number or a text such as 3/h; raise FieldError for other values.
+def time(value: object, right: str = "0 or a time") -> float:
+    """Return a finite time of 0 or more as a float; raise FieldError for others: `right` is what would be right."""
+    return check_number(value, lambda number: 0 <= number < math.inf, "is not a finite time of 0 or more", right)
 
-    It is per unit of time of the network, which `info.context` has.
+
+def quantity(name: str, check: Callable[[object], float]) -> Callable[[object, ValidationInfo], float]:
+    """Return a function that checks a number, or the one of a text with a unit such as 5min or 3/h, by `check`.
+
+    The number is in the unit of the network, which the context of validation has; `name` tells whether it is a time
+    (mean) or a rate (rate).
     """
-    return positive(in_unit(value, _unit(info), "rate"))
-
-
-def rate_or_zero(value: object, info: ValidationInfo) -> float:
-    """Return a rate of 0 or more as a float, from a number or a text such as 3/h; raise FieldError for other values.
-
-    It is per unit of time of the network, which `info.context` has.
-    """
-    return amount(in_unit(value, _unit(info), "rate"))
-
-
-def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> float:
-    """Return a finite time of 0 or more as a float, from a number or a text such as 5min; raise FieldError for others.
-
-    It is in the unit of the network, which `info.context` has; `right` is what the error says would be right.
-    """
-    number = _float(in_unit(value, _unit(info), "mean"), right)
-    if not 0 <= number < math.inf:
-        raise FieldError("", f"{short_repr(value)} is not a finite time of 0 or more", right)
-    return number
+    return lambda value, info: check(in_unit(value, _unit(info), name))
 
 
 def amount(value: object, right: str = "0, or a number above 0") -> float:
@@ -212,10 +177,8 @@ def amount(value: object, right: str = "0, or a number above 0") -> float:
 
     Numbers above 0 that are too small or too large for formulas to square them are refused as well.
     """
-    number = _float(value, right)
-    if not 0 <= number < math.inf:
-        raise FieldError("", f"{short_repr(value)} is not a finite number of 0 or more", right)
-    return _in_range(number) if number else 0.0
+    number = check_number(value, lambda x: 0 <= x < math.inf, "is not a finite number of 0 or more", right)
+    return squarable("", number) if number else 0.0
 
 
 def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...]:
@@ -285,21 +248,21 @@ def between(low: float, high: float, right: str) -> Callable[[object], float]:
 
     It raises FieldError, with `right` as what would be right, unless the value is a number from `low` to `high`.
     """
+    return lambda value: check_number(value, lambda number: low <= number <= high, "is out of range", right)
+
+
+def part_of_one(meaning: str) -> Callable[[object], float]:
+    """Return a function that returns a number above 0 and below 1 as a float, and raises FieldError for other values.
+
+    The error says that the value is not `meaning`, such as "a share of messages".
+    """
 
     def check(value: object) -> float:
-        number = _float(value, right)
-        if not low <= number <= high:  # NaN is not either
-            raise FieldError("", f"{short_repr(value)} is out of range", right)
-        return number
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            raise FieldError("", f"{short_repr(value)} is not {meaning}", "a number above 0 and below 1")
+        return squarable("", float(value))
 
     return check
-
-
-def share(value: object) -> float:
-    """Return a freshness that is to be reached as a float; raise FieldError unless it is a number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise FieldError("", f"{short_repr(value)} is not a freshness to reach", "a number above 0 and below 1")
-    return _in_range(float(value))
 
 
 def count_or(word: str) -> Callable[[object], str | int]:
@@ -367,8 +330,8 @@ Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=MOST_REPLICAS)]
 SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=MOST_REPLICAS)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=MOST_REPLICAS)]
-Bandwidth = Annotated[float, BeforeValidator(rate_of), Field(gt=0)]
-Amount = Annotated[float, BeforeValidator(rate_or_zero), Field(ge=0)]
+Bandwidth = Annotated[float, BeforeValidator(quantity("rate", positive)), Field(gt=0)]
+Amount = Annotated[float, BeforeValidator(quantity("rate", amount)), Field(ge=0)]
 Shape = Annotated[Law, BeforeValidator(shape_of), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,
@@ -389,18 +352,16 @@ CountOrMany = Annotated[
 Family = Annotated[
     str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
 ]
-Target = Annotated[float, BeforeValidator(share), Field(gt=0, lt=1)]
+Target = Annotated[float, BeforeValidator(part_of_one("a freshness to reach")), Field(gt=0, lt=1)]
 PerSourceField = Annotated[
     Any,
     BeforeValidator(numbers_or_law),
     PlainSerializer(lambda values: str(values) if isinstance(values, Law) else list(values)),
     WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
-Instant = Annotated[float, BeforeValidator(time_of), Field(ge=0)]
-AtLeastOne = Annotated[float, BeforeValidator(between(1, LARGEST_NUMBER, "a number from 1 on")), Field(ge=1)]
-Share = Annotated[
-    float, BeforeValidator(between(SMALLEST_NUMBER, 1, "a share, above 0 and at most 1")), Field(gt=0, le=1)
-]
+Instant = Annotated[float, BeforeValidator(quantity("mean", time)), Field(ge=0)]
+AtLeastOne = Annotated[float, BeforeValidator(between(1, LARGEST, "a number from 1 on")), Field(ge=1)]
+Share = Annotated[float, BeforeValidator(between(SMALLEST, 1, "a share, above 0 and at most 1")), Field(gt=0, le=1)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
 Named = BeforeValidator(_by_name)
 

@@ -11,15 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, fi
 
 from replnet.network.fields import Bandwidth, Count, LawField, Name, Named, Part
 from replnet.network.links import EVERY, FORMS, LinksField
-from replnet.network.parts import (
-    BANDWIDTH_HELP,
-    DOWNLOADS_HELP,
-    POLLS_HELP,
-    QUERIES_HELP,
-    TWO_WAY_HELP,
-    UPDATES_HELP,
-    Whole,
-)
+from replnet.network.parts import HELP, Whole
 from replnet.text import FieldError, FieldsError, short_repr, suggestion
 
 if TYPE_CHECKING:
@@ -55,20 +47,20 @@ class NodeFields(Part):
     """
 
     role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
-    updates: LawField | None = Field(None, description=UPDATES_HELP)
-    downloads: LawField | None = Field(None, description=DOWNLOADS_HELP)
-    polls: LawField | None = Field(None, description=POLLS_HELP)
-    queries: LawField | None = Field(None, description=QUERIES_HELP)
+    updates: LawField | None = Field(None, description=HELP["updates"])
+    downloads: LawField | None = Field(None, description=HELP["downloads"])
+    polls: LawField | None = Field(None, description=HELP["polls"])
+    queries: LawField | None = Field(None, description=HELP["queries"])
     peers: Count | None = Field(None, description="k, how many others a poll asks")
     select: Literal["random", "recent"] | None = Field(None, description=SELECT)
-    two_way: bool | None = Field(None, description=TWO_WAY_HELP)
+    two_way: bool | None = Field(None, description=HELP["two_way"])
     ask: Count | None = Field(
         None,
         description="how many it asks, drawn at random: of its upstreams (by default all), or of replicas (1)",
     )
     pool: Name | None = Field(None, description="the pool it polls or asks; replicas of one pool are peers")
     group: Name | None = Field(None, description=GROUP)
-    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH_HELP)
+    bandwidth: Bandwidth | None = Field(None, description=HELP["bandwidth"])
     position: Position | None = Field(None, description="where pictures show it: [x, y], to the right and up")
 
     @property
@@ -131,13 +123,13 @@ class Graph(Whole):
     pools: dict[str, tuple[str, ...]] | None = Field(
         None, description="the members of pools by name; by default the replicas that name the pool"
     )
-    updates: LawField | None = Field(None, description=f"default of the sources: {UPDATES_HELP}")
-    downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {DOWNLOADS_HELP}")
-    polls: LawField | None = Field(None, description=f"default of replicas with peers: {POLLS_HELP}")
-    queries: LawField | None = Field(None, description=f"default of the clients: {QUERIES_HELP}")
+    updates: LawField | None = Field(None, description=f"default of the sources: {HELP['updates']}")
+    downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {HELP['downloads']}")
+    polls: LawField | None = Field(None, description=f"default of replicas with peers: {HELP['polls']}")
+    queries: LawField | None = Field(None, description=f"default of the clients: {HELP['queries']}")
     peers: Count = Field(1, description="default k of polls; a node with fewer peers asks them all")
     select: Literal["random", "recent"] = Field("random", description=f"default of polls: {SELECT}")
-    two_way: bool = Field(False, description=f"default of polls: {TWO_WAY_HELP}")
+    two_way: bool = Field(False, description=f"default of polls: {HELP['two_way']}")
     ask: Count = Field(1, description="default of clients: how many replicas a query asks")
 
     @field_validator("nodes")

@@ -22,7 +22,7 @@ from xml.etree.ElementTree import ParseError, XMLPullParser
 import numpy as np
 
 from replnet.network.graph_fields import Graph, NodeFields
-from replnet.network.links import Links
+from replnet.network.links import LinkColumns, Links
 from replnet.network.specification import Spec, specification
 from replnet.text import (
     LARGEST_GRAPH,
@@ -291,7 +291,7 @@ def _graph_data(
         nodes_by_name[called] = _known_attributes(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
         if "position" not in nodes_by_name[called] and (place := _position(attributes)) is not None:
             nodes_by_name[called]["position"] = place
-    link_columns = _LinkColumns()
+    link_columns = LinkColumns()
     default = meaning.link(directed)
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
@@ -304,43 +304,12 @@ def _graph_data(
     if problems:
         raise InputError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
-    return {"kind": "graph", **whole, "nodes": nodes_by_name, "links": link_columns.links()}
+    return {"kind": "graph", **whole, "nodes": nodes_by_name, "links": link_columns.links().distinct()}
 
 
 def _is_name(key: object) -> bool:
     """Whether the id of a node can be its name: no truth value, and no infinite number."""
     return not isinstance(key, bool) and not (isinstance(key, float) and not math.isfinite(key))
-
-
-@final
-class _LinkColumns:
-    """Columns of links, filled one by one; links that repeat another (as in multigraphs) are dropped at the end."""
-
-    def __init__(self) -> None:
-        self._number: dict[str, int] = {}
-        self._sorts: dict[str, int] = {}
-        self._about: list[dict[str, Any]] = []
-        self._columns = array("i"), array("i"), array("i")
-        self._latest: dict[str, Any] | None = None
-        self._sort = 0
-
-    def add(self, source: str, target: str, about: dict[str, Any]) -> None:
-        """Add a link between two nodes, given by name, with the attributes `about` (such as its kind)."""
-        number = self._number
-        self._columns[0].append(number.setdefault(source, len(number)))
-        self._columns[1].append(number.setdefault(target, len(number)))
-        if about is not self._latest:  # mostly all links have the same attributes
-            self._latest, self._sort = about, self._sorts.setdefault(repr(about), len(self._sorts))
-            self._about += [about] if self._sort == len(self._about) else []
-        self._columns[2].append(self._sort)
-
-    def links(self) -> Links:
-        """Return all links, in the order in which they were added; repeated ones once."""
-        source, target, sort = (np.array(column, np.int64) for column in self._columns)
-        same = (source * len(self._number) + target) * len(self._about) + sort
-        firsts = np.sort(np.unique(same, return_index=True)[1])
-        source, target, sort = (column[firsts].astype(np.int32) for column in (source, target, sort))
-        return Links([*self._number], source, target, sort, self._about)
 
 
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:

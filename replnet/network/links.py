@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
@@ -85,21 +86,6 @@ class Links(Sequence[dict[str, Any]]):
     sort: Ints
     sorts: Sequence[Mapping[str, Any]]
 
-    @classmethod
-    def of(cls, links: Iterable[LinkFields]) -> Links:
-        """Return links that have been checked one by one as columns, in the same order."""
-        names, sorts = dict[str, int](), dict[Any, int]()
-        columns = [
-            (
-                names.setdefault(link.source, len(names)),
-                names.setdefault(link.target, len(names)),
-                sorts.setdefault((link.kind, link.both, link.delay), len(sorts)),
-            )
-            for link in links
-        ]
-        source, target, sort = np.array(columns, np.int32).reshape(-1, 3).T
-        return cls([*names], source, target, sort, [_link_attributes(*attributes) for attributes in sorts])
-
     def __len__(self) -> int:
         return self.source.size
 
@@ -129,6 +115,12 @@ class Links(Sequence[dict[str, Any]]):
         """Return the first link of every sort, as mappings in the order of sorts; a sort is a set of attributes."""
         return [self[int(i)] for i in np.unique(self.sort, return_index=True)[1]]
 
+    def distinct(self) -> Links:
+        """Return the links without those that repeat another."""
+        same = (self.source.astype(np.int64) * len(self.names) + self.target) * len(self.sorts) + self.sort
+        firsts = np.sort(np.unique(same, return_index=True)[1])
+        return Links(self.names, self.source[firsts], self.target[firsts], self.sort[firsts], self.sorts)
+
     def sound(self, nodes: frozenset[str] | None) -> bool:
         """Whether every link has two different ends, each in `nodes` (None: any name) or `*` for all replicas."""
         present = np.array([nodes is None or name in nodes or name == EVERY for name in self.names], np.bool_)
@@ -150,6 +142,34 @@ class Links(Sequence[dict[str, Any]]):
                 words = {key: str(value) if isinstance(value, Law) else value for key, value in attributes.items()}
                 forms.append({"from": self.names[a], "to": self.names[b], **words})
         return forms
+
+
+@final
+class LinkColumns:
+    """Columns of links, filled one by one."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._sorts: dict[str, int] = {}
+        self._attributes: list[dict[str, Any]] = []
+        self._columns = array("i"), array("i"), array("i")
+        self._latest: dict[str, Any] | None = None
+        self._sort = 0
+
+    def add(self, source: str, target: str, attributes: dict[str, Any]) -> None:
+        """Add a link between two nodes, given by name, with its attributes kind, both and delay, if it has them."""
+        number = self._number
+        self._columns[0].append(number.setdefault(source, len(number)))
+        self._columns[1].append(number.setdefault(target, len(number)))
+        if attributes is not self._latest:  # mostly all links have the same attributes
+            self._latest, self._sort = attributes, self._sorts.setdefault(repr(attributes), len(self._sorts))
+            self._attributes += [attributes] if self._sort == len(self._attributes) else []
+        self._columns[2].append(self._sort)
+
+    def links(self) -> Links:
+        """Return all links, in the order in which they were added."""
+        source, target, sort = (np.array(column, np.int32) for column in self._columns)
+        return Links([*self._number], source, target, sort, self._attributes)
 
 
 def _link_attributes(kind: str | None, two_way: bool, delay: Any) -> dict[str, Any]:
@@ -189,7 +209,11 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
                     links.names, links.source, links.target, np.unique(links.sort, return_inverse=True)[1], sorts
                 )
         links = list(links)
-    return Links.of(check(links))
+    columns, attributes = LinkColumns(), dict[Any, dict[str, Any]]()
+    for link in check(links):
+        sort = (link.kind, link.both, link.delay)
+        columns.add(link.source, link.target, attributes.setdefault(sort, _link_attributes(*sort)))
+    return columns.links()
 
 
 LinkField = Annotated[LinkFields, BeforeValidator(_parse_link, json_schema_input_type=str | LinkFields)]

@@ -26,33 +26,30 @@ from replnet.network.fields import (
     Part,
 )
 from replnet.network.graph_fields import Graph
-from replnet.network.parts import (
-    BANDWIDTH_HELP,
-    DOWNLOADS_HELP,
-    POLLS_HELP,
-    QUERIES_HELP,
-    TWO_WAY_HELP,
-    UPDATES_HELP,
-    Whole,
-)
+from replnet.network.parts import HELP, Whole
 from replnet.text import Document, FieldsError, validate_by, with_bounds
 
 
+class Askers(Part):
+    """Abstract: the fields of clients, which ask several replicas and keep the freshest answer."""
+
+    number: Count = Field(1, description="how many clients")
+    ask: Count = Field(1, description=HELP["ask"])
+    queries: LawField = Field(description=HELP["queries"])
+
+
 @final
-class Clients(Part):
-    """Clients of one level, which ask several replicas and keep the freshest answer."""
+class Clients(Askers):
+    """Clients of one level."""
 
     level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
-    number: Count = Field(1, description="how many clients")
-    ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
-    queries: LawField = Field(description=QUERIES_HELP)
 
 
 class SingleShape(Part):
     """Abstract: the fields of a network or a tier with a single replica, without the source above it."""
 
     kind: Literal["single"] = Field(description="single: one source, one replica")
-    downloads: LawField = Field(description=DOWNLOADS_HELP)
+    downloads: LawField = Field(description=HELP["downloads"])
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
@@ -66,7 +63,7 @@ class CascadeShape(Part):
     kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
     depth: Depth = Field(description="the number of levels below the source, such as 4")
     branching: Count = Field(1, description="how many replicas download from each node of the level above")
-    downloads: Laws = Field(description=f"{DOWNLOADS_HELP}, or a list of one law per level")
+    downloads: Laws = Field(description=f"{HELP['downloads']}, or a list of one law per level")
 
     @field_validator("branching")
     @classmethod
@@ -117,9 +114,9 @@ class CooperativeShape(Part):
         "random",
         description="which peers: random, or recent, the latest to contact the source as it told at the last download",
     )
-    two_way: bool = Field(False, description=TWO_WAY_HELP)
-    downloads: LawField = Field(description=DOWNLOADS_HELP)
-    polls: LawField = Field(description=POLLS_HELP)
+    two_way: bool = Field(False, description=HELP["two_way"])
+    downloads: LawField = Field(description=HELP["downloads"])
+    polls: LawField = Field(description=HELP["polls"])
 
     @field_validator("peers")
     @classmethod
@@ -146,7 +143,7 @@ class CooperativeShape(Part):
 class Served(Whole):
     """Abstract: the fields of a network with one source and perhaps clients."""
 
-    updates: LawField = Field(description=UPDATES_HELP)
+    updates: LawField = Field(description=HELP["updates"])
     clients: Clients | None = Field(None, description="clients who ask replicas: level, number, ask, queries")
 
     @field_validator("clients")
@@ -200,11 +197,11 @@ class Redundant(Whole):
 
     kind: Literal["redundant"] = Field(description="redundant: clients ask several independent replicas")
     replicas: Count = Field(description="m, the number of replicas")
-    ask: Count = Field(description="k, how many replicas a query asks; drawn at random, all different")
+    ask: Count = Field(description=HELP["ask"])
     clients: Count = Field(1, description="how many clients")
-    updates: LawField = Field(description=UPDATES_HELP)
-    downloads: LawField = Field(description=DOWNLOADS_HELP)
-    queries: LawField = Field(description=QUERIES_HELP)
+    updates: LawField = Field(description=HELP["updates"])
+    downloads: LawField = Field(description=HELP["downloads"])
+    queries: LawField = Field(description=HELP["queries"])
 
     @field_validator("ask")
     @classmethod
@@ -227,7 +224,7 @@ class Below(Part):
         description="each: every last-level node above feeds its own copy of this tier; "
         "spread: one copy, its top nodes dealt in turn over the nodes above",
     )
-    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH_HELP)
+    bandwidth: Bandwidth | None = Field(None, description=HELP["bandwidth"])
 
 
 @final
@@ -254,13 +251,10 @@ Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Fie
 
 
 @final
-class TierClients(Part):
-    """Clients of one tier, which ask several of its replicas and keep the freshest answer."""
+class TierClients(Askers):
+    """Clients of one tier."""
 
     tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")
-    number: Count = Field(1, description="how many clients")
-    ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
-    queries: LawField = Field(description=QUERIES_HELP)
 
 
 @final
@@ -268,7 +262,7 @@ class Compose(Whole):
     """A network of tiers below one another: clusters, trees and single replicas."""
 
     kind: Literal["compose"] = Field(description="compose: networks as tiers of one another")
-    updates: LawField | None = Field(None, description=f"{UPDATES_HELP}; left out above an aggregate")
+    updates: LawField | None = Field(None, description=f"{HELP['updates']}; left out above an aggregate")
     tiers: tuple[Tier, ...] = Field(
         description="from the top, a list of networks without updates; the first may be an aggregate, with its sources",
         json_schema_extra={"minItems": 1},
@@ -318,7 +312,7 @@ class Compose(Whole):
         if has_own_sources and self.updates is not None:
             raise FieldsError([(("updates",), "are given, and the first tier has sources of its own", "left out")])
         if not has_own_sources and self.updates is None:
-            raise FieldsError([(("updates",), "missing", UPDATES_HELP)])
+            raise FieldsError([(("updates",), "missing", HELP["updates"])])
         return self
 
 

@@ -116,21 +116,20 @@ def with_bandwidth(
 ) -> dict[tuple[str, str], Prediction]:
     """Return these predictions by (group, metric), with those that limited bandwidth makes wrong replaced.
 
-    The predictions of bandwidth itself, such as the service rate, are added. `predictions` is changed.
+    The predictions of bandwidth itself, such as the service rate, are added.
     """
     of_bandwidth, overload, rejected_share = capacity.formulas(), capacity.overload, capacity.rejected_by_chance
+    result = dict(predictions)
     for (group, metric), formula in predictions.items():
         if overload:
-            predictions[group, metric] = unknown(overload)
+            result[group, metric] = unknown(overload)
         elif metric == "answered" and of_bandwidth[group, "rejected"].value != 0:
-            predictions[group, metric] = unknown("queries that are turned away")
+            result[group, metric] = unknown("queries that are turned away")
         elif formula.known and rejected_share >= 1:
-            predictions[group, metric] = unknown(OVERFLOWS)
+            result[group, metric] = unknown(OVERFLOWS)
         elif formula.known and rejected_share:
-            predictions[group, metric] = replace(
-                formula, kind="approximation", accuracy=formula.accuracy + rejected_share
-            )
-    return predictions | of_bandwidth
+            result[group, metric] = replace(formula, kind="approximation", accuracy=formula.accuracy + rejected_share)
+    return result | of_bandwidth
 
 
 def _freshness_of_group(graph: PullGraph, ages: list[SourceAges], group: int, source: int) -> Prediction:

@@ -64,9 +64,11 @@ if TYPE_CHECKING:
         one_of,
         positive,
         printable,
+        real,
         scale_of,
         sequence,
         short_repr,
+        squarable,
         suggestion,
     )
     from replnet.text.extras import EXTRAS, is_installed, require_extra
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
         finite_or_nan,
         is_number,
         places,
+        round_to,
         span,
         standard_errors_text,
         text,

@@ -127,16 +127,24 @@ def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> 
     return f"{otherwise} {first_names}" if names else "nothing is known here"
 
 
+def real(field: str, value: object, right: str = "a number such as 2 or 1e-3") -> float:
+    """Return a number as a float, infinite if it is too large for one; raise FieldError for `field` for other values.
+
+    A boolean is none; `right` is what the error says would be right.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise FieldError(field, f"{short_repr(value)} is not a number", right)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # as Real is not declared to have it
+
+
 def finite(field: str, value: object) -> float:
     """Return `value` as a finite float; raise FieldError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise FieldError(field, f"{value!r} is not a number", "a number such as 2 or 1e-3")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = real(field, value)
     if not math.isfinite(number):
-        raise FieldError(field, f"{value!r} is not finite", "a finite number")
+        raise FieldError(field, f"{short_repr(value)} is not finite", "a finite number")
     return number
 
 
@@ -144,9 +152,14 @@ def positive(field: str, value: object) -> float:
     """Return `value` as a float from 1e-100 to 1e100; raise FieldError for `field` for anything else."""
     number = finite(field, value)
     if number <= 0:
-        raise FieldError(field, f"{value!r} is not above 0", "a number above 0")
+        raise FieldError(field, f"{short_repr(value)} is not above 0", "a number above 0")
+    return squarable(field, number)
+
+
+def squarable(field: str, number: float) -> float:
+    """Return a number above 0 unchanged; raise FieldError for `field` unless its squares and cubes are floats too."""
     if not SMALLEST <= number <= LARGEST:
-        raise FieldError(field, f"{value!r} is out of range", f"a number from {SMALLEST:g} to {LARGEST:g}")
+        raise FieldError(field, f"{number!r} is out of range", f"a number from {SMALLEST:g} to {LARGEST:g}")
     return number
 
 

@@ -50,6 +50,18 @@ def equal_fields(one: Any, other: object) -> bool:
     ]
 
 
+def round_to(value: float, digits: int, up: bool | None = None) -> float:
+    """Return a number rounded to so many significant digits: to the nearest; above 0, also only up, or only down.
+
+    It is rounded up if `up` is True, down if it is False, and to the nearest if it is None.
+    """
+    nearest = float(f"{value:.{digits}g}")
+    if up is None or nearest == value or (nearest > value) == up:
+        return nearest
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    return float(f"{nearest + (unit if up else -unit):.{digits}g}")
+
+
 # In a terminal
 
 

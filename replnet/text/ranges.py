@@ -14,6 +14,7 @@ import re
 from fractions import Fraction
 
 from replnet.text.errors import FieldsError, short_repr
+from replnet.text.numbers import round_to
 
 MOST_VALUES = 100_000  # of a range
 RANGES = "from:to, from:to:count or from:to:count followed by log, such as 1:9 or 10:500:30log"
@@ -57,7 +58,7 @@ def points_of(text: str, place: Place = ()) -> list[int | float]:
     inner = [first * (last / first) ** (i / (count - 1)) for i in range(1, count - 1)]
     if has_whole_ends:
         return list(dict.fromkeys(round(step) for step in (first, *inner, last)))
-    return list(dict.fromkeys([first, *(float(f"{step:.6g}") for step in inner), last]))
+    return list(dict.fromkeys([first, *(round_to(step, 6) for step in inner), last]))
 
 
 def require(holds: bool, place: Place, wrong: str, right: str) -> None:

@@ -86,11 +86,10 @@ def test_groups_headers_and_further_graphs_are_read_as_networkx_reads_them(tmp_p
     ["<hyperedge/>", '<edge source="a" target="b" directed="true"/>', '<node id="a"><data key="none">1</data></node>'],
 )
 def test_what_networkx_does_not_read_is_an_error(tmp_path, wrong):
-    text = f"<graphml>{wrong}</graphml>".replace("<graphml>", '<graphml><graph edgedefault="undirected">', 1)
-    text = text.replace("</graphml>", "</graph></graphml>")
-    (tmp_path / "graph.graphml").write_text(text)
+    path = tmp_path / "graph.graphml"
+    path.write_text(f'<graphml><graph edgedefault="undirected">{wrong}</graph></graphml>')
     with pytest.raises(InputError, match="is not GraphML"):
-        read_graph(tmp_path / "graph.graphml")
+        read_graph(path)
 
 
 def test_nothing_is_kept_of_what_was_taken_in(monkeypatch):

@@ -7,7 +7,11 @@ import math
 from loaded import E1, cluster, redundant
 
 import replnet as rn
+from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.queueing import NEVER
+from replnet.predictions.capacity import Capacity
+from replnet.predictions.formulas import with_bandwidth
+from replnet.predictions.pull_graph import PullGraph
 
 
 def test_a_line_overflows_where_its_growth_says_so():
@@ -33,3 +37,10 @@ def test_a_line_that_loses_its_clients_on_schedule_has_no_steady_rate_of_service
         fault = {"cut": ["clients", "replicas"], **when}
         rows = rn.predict(redundant(60, replicas=1, ask=1, faults=[fault])).rows
         assert [row.predicted for row in rows if row.metric == "service_rate"] == [19 if known else None]
+
+
+def test_predictions_without_limits_stay_as_they_were():
+    network = rn.single(updates=E1, downloads=E1, bandwidth=0.5)
+    given = {("level 1", "freshness"): Prediction.of(0.5, Basis("exact", "here", "no limits"))}
+    assert not with_bandwidth(given, Capacity(PullGraph(network.topology)))["level 1", "freshness"].known
+    assert given["level 1", "freshness"].value == 0.5

@@ -64,3 +64,33 @@ EXPECTED = BASE + dedent("""\
     errata:
       Table 1: {kind: rounding, text: 0.6 is 0.5}
     """)
+
+
+# Sections of every sort, and several that name the axes and values of others.
+ALL_SECTIONS = """\
+title: Of a cluster
+vary:
+  k: [1, 2]
+  j: 1:3
+values:
+  nu: 4 / k
+  mu: 2 * nu
+network:
+  kind: cooperative
+  replicas: 10
+  peers: ${k}
+  updates: exponential(rate=1)
+  downloads: exponential(rate=${j})
+  polls: exponential(rate=${mu})
+  delay: 0.1
+run: {precision: 0.1}
+quick: {vary: {k: [2]}}
+measure: [freshness, lag]
+printed:
+  - {at: {k: 1, j: 1}, group: cluster, metric: freshness, value: 0.5, within: 0.1, reading: about}
+  - {at: {k: 2, j: 3}, group: cluster, metric: lag, value: 0.5, within: 0.1, reading: about}
+claims:
+  - {text: one, falls: freshness, over: k, erratum: none}
+errata: {none: {kind: prose, text: no mistake at all}}
+figure: {x: k, y: freshness, series: j}
+"""

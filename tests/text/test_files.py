@@ -31,8 +31,8 @@ def test_nothing_is_written_through_a_link(exists, tmp_path):
     with pytest.raises(FieldError, match=r"link: is a link, which could lead anywhere \(another name, or remove the"):
         write_file(link, "theirs")
     assert link.is_symlink()
-    assert not exists or victim.read_text() == "mine"
     assert victim.exists() == exists
+    assert not exists or victim.read_text() == "mine"
 
 
 def test_a_second_name_of_a_file_keeps_what_it_had(tmp_path):
@@ -82,9 +82,8 @@ def test_where_nothing_can_be_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", ["network single -o link.svg", "network single -o link.png", "trace import times.csv -o link.csv",
-              "trace fit times.csv -o link.svg"]
-)  # fmt: skip
+    "words", ["network single -o link.svg", "trace import times.csv -o link.csv", "trace fit times.csv -o link.svg"]
+)
 def test_commands_write_through_no_link(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "times.csv").write_text("time\n" + "".join(f"{i * i}\n" for i in range(40)))

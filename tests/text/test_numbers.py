@@ -6,22 +6,11 @@ import math
 
 import pandas as pd
 import pytest
+from error_tables import read_table
 
-from replnet.text.numbers import (
-    as_cell,
-    axis_text,
-    brief,
-    count_text,
-    csv_text,
-    decimal_text,
-    duration,
-    finite_or_nan,
-    places,
-    span,
-    standard_errors_text,
-    text,
-    value_text,
-)  # fmt: skip
+from replnet.text import numbers
+
+NAN = math.nan
 
 
 @pytest.mark.parametrize(
@@ -29,85 +18,45 @@ from replnet.text.numbers import (
     [
         (0.49874, 0.49645, 0.50103, "0.4987"),
         (1865.4, 1842.0, 1889.0, "1865"),
-        (123456.7, 100000.0, 150000.0, "123457"),
-        (0.5, math.nan, math.nan, "0.50000"),
         (0.5, 0.5, 0.5, "0.50000"),
-        (12345.678, math.nan, math.nan, "12346"),
+        (12345.678, NAN, NAN, "12346"),
         (-0.00001, -0.001, 0.001, "0.0000"),
         (-0.25, -0.3, -0.2, "−0.250"),
-        (0.0, math.nan, math.nan, "0"),
-        (1.5e-12, math.nan, math.nan, "1.500e−12"),
-        (3e12, math.nan, math.nan, "3.000e+12"),
+        (0.0, NAN, NAN, "0"),
+        (1.5e-12, NAN, NAN, "1.500e−12"),
+        (3e12, NAN, NAN, "3.000e+12"),
     ],
 )
-def test_rounding(value, low, high, shown):
-    assert decimal_text(value, places(value, low, high)) == shown
+def test_values_with_intervals(value, low, high, shown):
+    assert numbers.decimal_text(value, numbers.places(value, low, high)) == shown
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (1, "1"), (1.0, "1"), (0.1, "0.1"), (-2.5, "−2.5"), (1e6, "1000000"), (1 / 3, "0.333333"), (True, "True"),
-        (None, ""), (math.nan, ""), (pd.NA, ""), (pd.NaT, ""), ("a\x00b", "a\ufffdb"), (math.inf, "inf"),
-        (1e-7, "1e−07"),
-    ],
-)  # fmt: skip
-def test_values_as_text(value, shown):
-    assert text(value) == shown
+TEXTS = read_table(__file__, "numbers.yaml")  # by function: arguments, and what is shown of them
 
 
-@pytest.mark.parametrize("value", [None, "1", True, math.inf, -math.inf, pd.NA, math.nan])
-def test_what_is_no_number_is_nan(value):
-    assert math.isnan(finite_or_nan(value))
+@pytest.mark.parametrize("function", TEXTS)
+def test_values_as_text(function):
+    for value, shown in TEXTS[function]:
+        result = getattr(numbers, function)(value)
+        assert (result, type(result)) == (shown, type(shown)), value
+    assert [numbers.text(value) for value in (pd.NA, pd.NaT)] == ["", ""]
+    assert not numbers.is_number(pd.NA)
 
 
-@pytest.mark.parametrize(
-    ("shown", "words"),
-    [
-        (value_text(None), ""), (value_text(0.1), "0.10000"), (value_text(-9.5), "-9.50000"),
-        (value_text(0.00012345), "0.000123"), (value_text(-3e-7), "-3e-07"), (value_text(1e-15), "0.00000"),
-        (value_text(1234.56789), "1,234.57"),
-        (brief(None), ""), (brief(1 / 3), "0.33333"),
-        (standard_errors_text(None), ""), (standard_errors_text(1.234), "+1.23"),
-        (span(89.4), "89 s"), (span(90), "2 min"), (span(5399), "90 min"), (span(5400), "1.5 h"),
-        (axis_text(None), ""), (axis_text(1 / 3), "0.333333"), (axis_text(1_000_000), "1000000"), (axis_text("a"), "a"),
-        (count_text(1, "cell"), "1 cell"), (count_text(1200, "cell"), "1,200 cells"),
-    ],
-)  # fmt: skip
-def test_what_a_terminal_shows(shown, words):
-    assert shown == words
+def test_rounding():
+    assert [numbers.round_to(1234.5, 2, up) for up in (None, True, False)] == [1200, 1300, 1200]
+    assert [numbers.round_to(0.0996, 2, up) for up in (None, True, False)] == [0.1, 0.1, 0.099]
+    assert [numbers.round_to(0.25, 2, up) for up in (None, True, False)] == [0.25] * 3
 
 
-def test_durations_read_well():
-    assert duration(90, True) == "1.5 min"
-    assert duration(86_400 * 3, True) == "3 days"
-    assert duration(0.25, True) == "0.25 s"
-    assert duration(1234.5678, False) == "1234.6"
-
-
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("=1+1", "'=1+1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("+1+cmd", "'+1+cmd"),
-        ("-a", "'-a"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\\r=1"),
-        ("\n=1", "'\n=1"),
-        ("-1.5e3", "-1.5e3"),
-        ("+2", "+2"),
-        ("level 1", "level 1"),
-        ("'=1", "'=1"),
-        (-1.5, -1.5),
-        (None, None),
-        (True, True),
-    ],
-)
-def test_no_cell_is_a_formula_and_numbers_stay_numbers(value, cell):
-    assert as_cell(value) == cell
+def test_counts_and_durations():
+    assert numbers.decimal_text(NAN, 3) == ""
+    assert [numbers.count_text(count, "cell") for count in (1, 1200)] == ["1 cell", "1,200 cells"]
+    lengths = {90: "1.5 min", 86_400 * 3: "3 days", 0.25: "0.25 s"}
+    assert {length: numbers.duration(length, dated=True) for length in lengths} == lengths
+    assert numbers.duration(1234.5678, dated=False) == "1234.6"
 
 
 def test_a_table_as_csv():
-    table = pd.DataFrame({"=k": [1, 2], "note": ["-x", None], "z": [-0.5, float("nan")]})
-    assert csv_text(table) == "'=k,note,z\n1,'-x,-0.5\n2,,\n"
+    table = pd.DataFrame({"=k": [1, 2], "note": ["-x", None], "z": [-0.5, NAN]})
+    assert numbers.csv_text(table) == "'=k,note,z\n1,'-x,-0.5\n2,,\n"

@@ -72,11 +72,6 @@ def number(value: object) -> float:
     return float(value)
 
 
-def _positive(value: object) -> float:
-    """Return a number above 0; raise FieldError for anything else."""
-    return positive(number(value) if isinstance(value, int) and value > LARGEST_VALUE else value)
-
-
 def _printed_number(value: object) -> float:
     """Return the number that a value is, or that its text is, which may be a fraction; raise FieldError for others."""
     if isinstance(value, str):
@@ -203,7 +198,7 @@ def _or_list(schema: dict[str, Any]) -> WithJsonSchema:
 
 Kind = Literal["rounding", "equations", "simulation", "prose"]
 Number = Annotated[float, BeforeValidator(number)]
-Positive = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
+Positive = Annotated[float, BeforeValidator(positive), Field(gt=0)]
 Literally = Annotated[float, BeforeValidator(_printed_number), WithJsonSchema(NUMBER)]
 Seed = Annotated[int, BeforeValidator(whole(0, LARGEST_SEED)), Field(ge=0)]
 Text = Annotated[str, BeforeValidator(text)]

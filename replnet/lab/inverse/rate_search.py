@@ -22,7 +22,7 @@ from replnet.laws import Law, at_rate, law
 from replnet.measure import is_metric_on_request
 from replnet.network import Network
 from replnet.run import Threshold, predict
-from replnet.text import FieldError
+from replnet.text import FieldError, round_to
 
 DIGITS = 5  # to which rates are rounded
 LIMIT_ROOM = 1 + 2 * 10.0 ** (1 - DIGITS)  # factor of the least limit, so that rounded rates keep to it
@@ -130,7 +130,7 @@ class RateSearch:
             require_time()
             if max(shape.served.values()) > limit or in_vain > MOST_IN_VAIN:
                 break
-            limits = tuple(_round_rate(rate, up=False) for rate in shape.limits(limit))
+            limits = tuple(round_to(rate, DIGITS, up=False) for rate in shape.limits(limit))
             if any(best.rules_out(shape, limits) for best in bests):
                 continue
             if limit == math.inf or self._meets(shape, limits):
@@ -156,9 +156,11 @@ class RateSearch:
         rates = cheapest_amounts(margin, shape.messages, limits, ray or poisson, ray is None)
         if not min(rates):
             raise self._undecided_error("met")
-        rounded = tuple(min(float(f"{rate:.{DIGITS}g}"), limit) for rate, limit in zip(rates, limits, strict=True))
+        rounded = tuple(min(round_to(rate, DIGITS), limit) for rate, limit in zip(rates, limits, strict=True))
         while margin(rounded) < 0:
-            rounded = tuple(min(_round_rate(rate), limit) for rate, limit in zip(rates, limits, strict=True))
+            rounded = tuple(
+                min(round_to(rate, DIGITS, up=True), limit) for rate, limit in zip(rates, limits, strict=True)
+            )
             rates = tuple(
                 rate * (1 + AMOUNT_PRECISION) for rate in rates
             )  # in case the formula is not smooth on this scale
@@ -229,12 +231,3 @@ class RateSearch:
 def _multiply(x: float, amounts: Amounts) -> Amounts:
     """Return amounts that are `x` times as large."""
     return tuple(x * amount for amount in amounts)
-
-
-def _round_rate(rate: float, up: bool = True) -> float:
-    """Return the next rate of DIGITS digits: up, so that a target is still met, or down, so that a limit is."""
-    near = float(f"{rate:.{DIGITS}g}")
-    if near == rate or (near > rate) == up:
-        return near
-    unit = 10.0 ** (math.floor(math.log10(rate)) + 1 - DIGITS)
-    return float(f"{near + (unit if up else -unit):.{DIGITS}g}")

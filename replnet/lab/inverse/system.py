@@ -31,8 +31,7 @@ from replnet.lab.papers import service_rate
 from replnet.laws import FieldError, at_rate
 from replnet.network import (
     FAMILY,
-    UNIT_HELP,
-    UPDATES_HELP,
+    HELP,
     AtLeastTwo,
     Bandwidth,
     Count,
@@ -110,10 +109,10 @@ class Optimise(Part):
     maximise: Literal["service_rate"] = Field(
         "service_rate", description="service_rate: queries per unit of time of all"
     )
-    unit: TimeUnit | None = Field(None, description=UNIT_HELP)
+    unit: TimeUnit | None = Field(None, description=HELP["unit"])
     target: Target = Field(description="the freshness to reach, 1 - epsilon")
     bandwidth: Bandwidth = Field(description="B, the messages per unit of time of each replica and of the source")
-    updates: LawField = Field(description=UPDATES_HELP)
+    updates: LawField = Field(description=HELP["updates"])
     downloads: Family = Field(description=f"of the times between downloads: {FAMILY}")
     polls: Family | None = Field(None, description=f"cooperative: of the times between polls: {FAMILY}")
     replicas: AtLeastTwo | None = Field(None, description="cooperative: m, where it is not sought")
