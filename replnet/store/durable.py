@@ -149,7 +149,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _explain_failures(place: Path) -> Iterator[None]:
+def explain_failures(place: Path) -> Iterator[None]:
     """Raise an OSError in the block as a DiskError if the disk is full, else as a RefusedError.
 
     Both say what to do about `place`.
@@ -169,7 +169,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
     Raises RefusedError if another process holds it or the folder cannot be written, and DiskError if the disk is full.
     """
-    with _explain_failures(folder):
+    with explain_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / LOCK, folder):
         yield
@@ -196,10 +196,10 @@ def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
 def _open_lock(file: Path, place: Path) -> int:
     """Open the lock file, lock it and return its descriptor; raise RefusedError if another process has locked it."""
     while True:
-        with _explain_failures(place):
+        with explain_failures(place):
             fd = open_plain_file(file, os.O_RDWR | os.O_CREAT)
         try:
-            with _explain_failures(place):
+            with explain_failures(place):
                 is_locked = _try_to_lock(fd)
             if not is_locked:
                 raise RefusedError(

@@ -110,7 +110,8 @@ class Journal:
 
     `bond` is the digest of what all records are made under. When it is opened a missing file is created, a torn end cut
     off, and a damaged file replaced by its records that verify; `records` has these by key, and `note` says what was
-    wrong. Raises RefusedError if none verifies, or the file is not a plain one.
+    wrong. Raises RefusedError if none verifies, or the file is not a plain one or cannot be written, and DiskError if
+    the disk is full.
     """
 
     def __init__(self, path: Path, bond: str) -> None:
@@ -123,9 +124,10 @@ class Journal:
             self.note += f"; the damaged file is kept as {aside}"
         self.records: dict[str, Any] = content.records
         self._lines, self._end = content.lines, content.end
-        self._fd = durable.open_plain_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        if content.torn:
-            self._cut()
+        with durable.explain_failures(path):
+            self._fd = durable.open_plain_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            if content.torn:
+                self._cut()
         if new:
             durable.sync_folder(path.parent)
 

@@ -21,10 +21,10 @@ from typing import Any, final
 
 from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds_left, within
 from replnet.lab.experiment import SUBJECTS, Cell, Experiment, key_of_longer, load_experiment
-from replnet.lab.kept_run import run_record
+from replnet.lab.kept_run import instruction_sets, run_record
 from replnet.lab.sweeps.finished import FAILURES, Sweep
 from replnet.live import LiveLost
-from replnet.run import INTERRUPTED, commit, instructions
+from replnet.run import INTERRUPTED, commit
 from replnet.store import (
     Contents,
     DiskError,
@@ -146,11 +146,7 @@ def sweep(
     checked = checked.quick() if quick else checked
     folder = None if out is None else Path(out)
     earlier = earlier_run(folder, checked) if folder else None
-    about: dict[str, Any] = {}
-    if folder:
-        before = earlier.about.get("instructions", []) if earlier else []
-        complete = earlier and earlier.provenance and all(cell.key in earlier.records for cell in checked.cells())
-        about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
+    about = {"instructions": instruction_sets(earlier, (cell.key for cell in checked.cells()))} if folder else {}
     sweep_run = _SweepRun(checked, folder, about, progress, order, workers, address)
     with within(budget):
         return sweep_run.run_all(earlier.records if earlier else ())
