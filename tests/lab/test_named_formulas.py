@@ -19,7 +19,7 @@ from replnet.lab.named_formulas import Positive, compute, formulas
 from replnet.lab.papers.crawl import fixed_freshness, random_freshness
 from replnet.lab.sweeps.forecast import forecast
 from replnet.show.report.section import section_of
-from replnet.text.errors import InputError
+from replnet.text import InputError, expression
 
 TEXT = """\
 title: Gamma rates
@@ -196,80 +196,10 @@ def test_pages_below_a_threshold():
     assert ("never refreshed", "worth_per_change") not in all_served
 
 
-# ---- The plain equations
-
-EXPONENTIAL, CONSTANT = "exponential(rate=2)", "constant(rate=3)"
-SIX = "exponential(rate=6)"
-COPY = {"updates": EXPONENTIAL, "downloads": SIX}
-TWO_SOURCES = {"updates": [EXPONENTIAL] * 2, "downloads": [[SIX] * 2] * 3}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        # P2P eq. 8, 29, 18, 19, 16, 24 and Theorems 3 and 6, all with mu = 2 and lambda = 6.
-        ({"name": "freshness", **COPY}, [6 / 8]),
-        ({"name": "cascade-freshness", "updates": EXPONENTIAL, "downloads": [SIX] * 3}, [(6 / 8) ** 3]),
-        (
-            {"name": "fresh-spells", "updates": EXPONENTIAL, "downloads": [SIX], "time": 0.5},
-            [0.5, math.exp(-1), math.exp(-1), 6 / 8 * math.exp(-1)],
-        ),
-        ({"name": "constant-gain", **COPY}, [3 * -math.expm1(-1 / 3) - 6 / 8]),
-        ({"name": "fast-polls", **COPY, "replicas": 10}, [60 / 62]),
-        ({"name": "redundant-freshness", **COPY, "ask": 3}, [18 / 20]),
-        ({"name": "cluster-freshness", **COPY, "polls": EXPONENTIAL, "replicas": 1, "peers": 0}, [6 / 8]),
-        # P2P eq. 30, and 31 to 35 at B = 10, mu = 1 and p = 1/2, for which lambda = 1.
-        ({"name": "service-rate", "bandwidth": 10, "replicas": 4, "downloads": 2, "polls": 1.5, "peers": 2}, [20]),
-        (
-            {"name": "independent-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
-             "downloads": "exponential"},
-            [10, 1, 0, 0, 90],
-        ),
-        (
-            {"name": "redundant-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
-             "downloads": "exponential", "ask": 2},
-            [95, 95 / 90, 20, 2, 0.5, 0.5],
-        ),
-        (
-            {"name": "cooperative-size", "bandwidth": 10, "target": 0.5, "replicas": 10, "polls": "exponential",
-             "updates": "exponential(rate=1)", "downloads": "exponential"},
-            [10, 1, 0, 1, 90],
-        ),
-        # Staleness eq. 36, 38, 41, 48, 50 and 54, 55.
-        ({"name": "staleness", **COPY}, [2 / 8]),
-        ({"name": "lag-tail", **COPY, "lag": 0.5}, [math.exp(-3)]),
-        ({"name": "currency", **COPY, "lag": 0.5}, [1 - math.exp(-3) / 4]),
-        ({"name": "source-penalty", **COPY, "weight": "x"}, [2 / (6 * 8)]),
-        ({"name": "update-penalty", **COPY, "weight": "x"}, [2 / 36]),
-        ({"name": "missing-updates", "updates": CONSTANT, "downloads": "pareto(alpha=3, rate=2)"}, [3]),
-        # Eq. 71 and 72: roots of q mu are 1, 2 and 3, and the budget is 12; eq. 73.
-        (
-            {"name": "least-penalty", "updates": ["exponential(rate=1)", "constant(rate=4)", "exponential(rate=9)"],
-             "queries": [1, 1, 1], "budget": 12, "weight": 1},
-            [2, 4, 6, 36 / 24],
-        ),
-        ({"name": "lag-budget", "missing": 0.5, "mean_root_rate": 2, "sources": 3}, [12]),
-        # VI-C and VI-E: of two sources, each fresh with chance 6/8, and 12/14 where two replicas are asked.
-        ({"name": "fresh-sources", **TWO_SOURCES}, [15 / 16]),
-        (
-            {"name": "fresh-sources", **TWO_SOURCES, "ask": 2},
-            [1 - (1 / 7) ** 2],
-        ),
-        # Crawl Algorithm 2: p = sqrt(u d) / sqrt(m) - d with sqrt(u d) = 2 and 6, d = 1 and 4, so sqrt(m) = 8 / 11.
-        (
-            {"name": "crawl-rates", "utilities": [4, 9], "changes": [1, 4], "budget": 6},
-            [2 * 11 / 8 - 1, 6 * 11 / 8 - 4, (8 / 11) ** 2],
-        ),
-        # Algorithm 1: of the two that change in half of the slots the one worth 1 gets something from 4 times on.
-        ({"name": "crawl-rates", "utilities": [1, 4], "changes": [0.5, 0.5], "intervals": "slots"}, [0, 1, 2]),
-        (
-            {"name": "crawl-freshness", "utilities": [1, 3], "changes": [0.5, 1], "rates": [0.5, 0.5]},
-            [(1 / 2 + 1) / 4, (-math.expm1(-1) - 3 * math.expm1(-2) / 2) / 4, (2 / 3 + 3 / 2) / 4],
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "expected"), read_table(__file__, "formula_values.yaml"))
 def test_plain_equations(arguments, expected):
-    assert list(rows(**arguments).values()) == pytest.approx(expected, rel=1e-8, abs=1e-12)
+    values = [expression(value).value({}) if isinstance(value, str) else value for value in expected]
+    assert list(rows(**arguments).values()) == pytest.approx(values, rel=1e-8, abs=1e-12)
 
 
 # ---- In Python and on the command line
@@ -295,9 +225,10 @@ def test_a_formula_on_the_command_line():
     assert "replnet formula NAME" in run().stderr
     assert len(json.loads(run("--format", "json").stdout)) == len(formulas())
     assert run("--format", "csv").stdout.splitlines()[0] == "formula,equation,what it says"
-    of_copy = ("freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads={SIX}")
+    laws = {"updates": "exponential(rate=2)", "downloads": "exponential(rate=6)"}
+    of_copy = ("freshness", *(word for name, law in laws.items() for word in ("-s", f"{name}={law}")))
     one = json.loads(run(*of_copy, "--format", "json").stdout)
-    assert one["network"] == {"kind": "formula", "name": "freshness", "updates": EXPONENTIAL, "downloads": SIX}
+    assert one["network"] == {"kind": "formula", "name": "freshness", **laws}
     assert [(row["group"], row["metric"], row["predicted"]) for row in one["rows"]] == [("copy", "freshness", 0.75)]
     assert run(*of_copy, "--format", "csv").stdout.splitlines()[1].split(",")[:2] == ["copy", "freshness"]
     assert run(*of_copy).stdout.splitlines()[-1].split() == ["copy", "freshness", "0.75000", "exact", "P2P", "eq.", "8"]

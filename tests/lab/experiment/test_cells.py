@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 from experiment_files import BASE, with_
 
@@ -94,12 +93,3 @@ def test_a_network_by_name_and_by_file(load, tmp_path):
     # The data stand on their own, wherever they are read.
     again = Experiment.from_data(json.loads(json.dumps(experiment.data)))
     assert [cell.key for cell in again.cells()] == [cell.key for cell in experiment.cells()]
-
-
-def test_ten_thousand_cells_in_seconds(load):
-    """1.2 s were measured; per cell it stays the same."""
-    experiment = load(BASE, "nu=0.001:1000:1112")
-    begun = time.process_time()
-    assert len(experiment.cells()) == 10_008
-    assert time.process_time() - begun < 15
-    assert len({cell.key for cell in experiment.cells()}) == 10_008
