@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import shutil
 import stat
 from collections.abc import Callable, Mapping
@@ -337,20 +336,6 @@ def test_an_append_that_fails_does_not_count(tmp_path, monkeypatch, where, name,
         with pytest.raises(ValueError, match=r"journal: it is closed, .* \(open it again\)"):
             store.append("cell-1", record(1))
     assert read_contents(tmp_path).note == "1 of 30 cells are finished"
-
-
-def test_the_kernel_refuses_to_let_the_journal_grow(tmp_path):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
-    try:
-        with pytest.raises(DiskError, match="File too large"):
-            filled(tmp_path, 30)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    done = len(read_contents(tmp_path).records)
-    assert 0 < done < 29
-    assert read_contents(tmp_path).records == {f"cell-{i}": record(i) for i in range(done)}
-    assert len(read_contents(filled(tmp_path, 30)).records) == 30
 
 
 @pytest.mark.parametrize(("error", "counts"), [(errno.EIO, True), (errno.EINVAL, False)])
