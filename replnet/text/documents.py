@@ -113,12 +113,12 @@ class Document:
         node, rest = self._walk(path)
         return {} if rest or not isinstance(node.value, dict) else node.value
 
-    def replaced(self, path: Sequence[str], node: YamlNode | None) -> Document:
+    def replace_node(self, path: Sequence[str], node: YamlNode | None) -> Document:
         """Return the document with `node` at a path of keys in the place of what is there; if it is None, with nothing.
 
         Mappings that the path leads through are made where they are missing.
         """
-        return replace(self, root=_replaced(self.root, path, node, self.root.mark))
+        return replace(self, root=_replace_below(self.root, path, node, self.root.mark))
 
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
         """Return the deepest node on a path, and the rest of the path that leads nowhere."""
@@ -131,13 +131,13 @@ class Document:
         return node, ()
 
 
-def _replaced(parent: YamlNode | None, path: Sequence[str], node: YamlNode | None, mark: Mark) -> YamlNode:
+def _replace_below(parent: YamlNode | None, path: Sequence[str], node: YamlNode | None, mark: Mark) -> YamlNode:
     """Return `parent` with `node` at a path of keys below it, or with nothing there if the node is None.
 
     `mark` is the place in the file of a parent that does not exist yet.
     """
     fields = parent.value if parent and isinstance(parent.value, dict) else {}
-    new = _replaced(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
+    new = _replace_below(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
     children = {key: child for key, child in {**fields, path[0]: new}.items() if child is not None}
     return YamlNode(children, parent.mark, parent.key) if parent else YamlNode(children, mark, mark)
 

@@ -114,7 +114,7 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         raise file_error(str(source), "does not exist", right)
     document = _insert_network(read_yaml(path))
     if document.root.child("name") is None:
-        document = document.replaced(("name",), YamlNode(_name(path), document.root.mark))
+        document = document.replace_node(("name",), YamlNode(_name(path), document.root.mark))
     return _make_experiment((document, tuple(overrides), tuple(zips)))
 
 
@@ -147,7 +147,7 @@ def _insert_network(document: Document) -> Document:
     root = replace(
         _in_file(with_absolute_files(network.root, network.directory, ("network",)), network.name), key=node.key
     )
-    return replace(document.replaced(("network",), root), others={network.name: network.lines})
+    return replace(document.replace_node(("network",), root), others={network.name: network.lines})
 
 
 def _in_file(node: YamlNode, name: str) -> YamlNode:
@@ -172,13 +172,13 @@ def _make_experiment(request: Request, quick: bool = False) -> Experiment:
     document, is_another = apply_overrides(apply_quick(document) if quick else document, overrides, zips)
     document = replace(document, root=with_absolute_files(document.root, document.directory, document.prefix))
     if overrides or zips:  # they come after `quick`, so that section is of no more use
-        document = document.replaced(("quick",), None)
+        document = document.replace_node(("quick",), None)
     sections = sections_of(document)
     if is_another:  # what a paper prints is about its own experiment; claims without an erratum may hold here too
         document = _filter_statements(
             document, sections, lambda section, of: section == "claims" and of.erratum is None
         )
-        document = document.replaced(("errata",), None)
+        document = document.replace_node(("errata",), None)
         sections = sections_of(document)
     if quick or overrides:
         document, sections = _drop_mismatches(document, sections)
@@ -217,7 +217,7 @@ def _filter_statements(document: Document, sections: Sections, keep: Callable[[s
         if node is not None and isinstance(node.value, list):
             pairs = zip(node.value, getattr(sections, section), strict=True)
             nodes = [child for child, statement in pairs if keep(section, statement)]
-            document = document.replaced((section,), YamlNode(nodes, node.mark, node.key))
+            document = document.replace_node((section,), YamlNode(nodes, node.mark, node.key))
     return document
 
 
@@ -229,10 +229,10 @@ def apply_quick(document: Document) -> Document:
     quick = document.root.child("quick")
     if quick is None or not isinstance(quick.value, dict):
         return document
-    merged = document.replaced(("quick",), None)
+    merged = document.replace_node(("quick",), None)
     for section in MERGED_BY_FIELD:
         for name, node in document.fields("quick", section).items():
-            merged = merged.replaced((section, name), node)
+            merged = merged.replace_node((section, name), node)
     return merged
 
 
@@ -257,7 +257,7 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
         node = node_of([name.strip() for name in names.split(",")], mark)
         section = document.root.child("zip")
         before = section.value if section is not None and isinstance(section.value, list) else []
-        document = document.replaced(("zip",), YamlNode([*before, node], section.mark if section else mark))
+        document = document.replace_node(("zip",), YamlNode([*before, node], section.mark if section else mark))
     return document, is_another
 
 
@@ -275,15 +275,15 @@ def _apply(document: Document, assignment: str) -> tuple[Document, bool]:
     is_axis, node = _parse_override(text, origin)
     is_list = is_axis or isinstance(node.value, list)
     if key in REPLACED_WHOLE:
-        return document.replaced((key,), node), False
+        return document.replace_node((key,), node), False
     if key in document.fields("vary"):
-        return document.replaced(("vary", key), node), False
+        return document.replace_node(("vary", key), node), False
     section = "values" if key in document.fields("values") else "set"
     if section == "set" and key.startswith(RUN):
-        return document.replaced(("vary", key) if is_list else ("run", key.removeprefix(RUN)), node), False
+        return document.replace_node(("vary", key) if is_list else ("run", key.removeprefix(RUN)), node), False
     if is_axis or (is_list and section == "values"):  # a field may be a list
-        return document.replaced((section, key), None).replaced(("vary", key), node), True
-    return document.replaced((section, key), node), True
+        return document.replace_node((section, key), None).replace_node(("vary", key), node), True
+    return document.replace_node((section, key), node), True
 
 
 def _parse_override(text: str, origin: str) -> tuple[bool, YamlNode]:

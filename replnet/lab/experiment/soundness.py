@@ -144,13 +144,13 @@ def _leave_out(document: Document, out: Iterable[str], sound: Mapping[str, list[
     left out.
     """
     for section in out:
-        document = document.replaced((section,), None)
+        document = document.replace_node((section,), None)
     for section, places in (sound or {}).items():
         node = document.fields()[section]
         assert isinstance(node.value, list)
-        document = document.replaced((section,), replace(node, value=[node.value[at] for at in places]))
+        document = document.replace_node((section,), replace(node, value=[node.value[at] for at in places]))
     if "title" not in document.fields():
-        document = document.replaced(("title",), YamlNode("-", document.root.mark))
+        document = document.replace_node(("title",), YamlNode("-", document.root.mark))
     return document
 
 
@@ -162,7 +162,7 @@ def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
     mark = document.root.mark
     for name in names:
         section = next((defining for defining in NAMING if name in document.fields(defining)), "values")
-        document = document.replaced((section, name), YamlNode(PLACEHOLDER, mark, mark))
+        document = document.replace_node((section, name), YamlNode(PLACEHOLDER, mark, mark))
     return document
 
 
