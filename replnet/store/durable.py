@@ -46,6 +46,14 @@ def json_line(data: Any, name: str) -> str:
         raise ValueError(f"{name}: {error} (plain data: text, finite numbers, lists and mappings of them)") from error
 
 
+def json_data(data: Any, name: str) -> Any:
+    """Return `data` as it is read again from JSON, in which tuples are lists and keys are texts.
+
+    Raises ValueError, which calls it `name`, if JSON cannot hold it exactly.
+    """
+    return json.loads(json_line(data, name))
+
+
 def canonical_json(data: Any) -> str:
     """Return the one JSON text of some data, with sorted keys; raise ValueError or TypeError if JSON cannot hold it.
 
@@ -64,7 +72,7 @@ def seal(data: Mapping[str, Any], name: str) -> bytes:
 
     `name` is what the ValueError for data that JSON cannot hold calls it.
     """
-    content = json.loads(json_line(data, name))
+    content = json_data(data, name)
     return (json.dumps({"sha256": digest(canonical_json(content)), **content}, indent=1) + "\n").encode()
 
 

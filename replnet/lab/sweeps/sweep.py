@@ -10,7 +10,6 @@ records alone.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -30,8 +29,8 @@ from replnet.store import (
     DiskError,
     RefusedError,
     Store,
-    canonical_json,
     changed_fields,
+    json_data,
     read_contents,
     seal,
     write_whole,
@@ -184,19 +183,14 @@ def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
     contents = read_contents(folder)
     keys = {cell.key for cell in experiment.cells()}
     lost = contents.records.keys() - keys - set(map(key_of_longer, keys))
-    if lost and contents.header == _as_read_again(_header(experiment)):
-        changes = changed_fields(contents.about["experiment"], _as_read_again(experiment.data))
+    if lost and contents.header == json_data(_header(experiment), "header"):
+        changes = changed_fields(contents.about["experiment"], json_data(experiment.data, "experiment"))
         lines = "".join(f"\n    {line}" for line in changes)
         raise RefusedError(
             f"{folder}: {len(lost)} of {len(contents.records)} finished cells are not among those asked for now "
             f"(ask for those as well, or use another directory){lines}"
         )
     return contents
-
-
-def _as_read_again(data: Any) -> Any:
-    """Return plain data as they will be read from a JSON file, in which tuples are lists."""
-    return json.loads(canonical_json(data))
 
 
 # ---- The run

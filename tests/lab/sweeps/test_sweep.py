@@ -1,15 +1,14 @@
-"""Sweeps: the same table whatever happens on the way, nothing run twice, nothing lost."""
+"""Sweeps: the same table whatever happens on the way, nothing run twice, nothing lost.
+
+Those that are killed are in tests/lab/test_crashes and test_sweep_ray.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from importlib import import_module
 
 import numpy as np
@@ -243,38 +242,3 @@ def test_precision_is_reached_by_a_short_run(estimator):
     found = rn.sweep(small(**ONE_CELL, run={"precision": 0.02, "estimator": estimator}), workers=0)
     assert all(row["ci_high"] - row["ci_low"] <= 0.04 for row in found.rows)
     assert found.incomplete == ""
-
-
-PROGRAM = """
-import sys, replnet as rn
-print("begun", flush=True)
-rn.sweep(sys.argv[1], sys.argv[2], workers=0, progress=lambda now: print(now.done, flush=True))
-"""
-
-
-@pytest.mark.slow
-def test_kills_at_any_moment(tmp_path):
-    """50 kills at random moments, under hash seeds of their own: what was acknowledged is there, the table the same."""
-    chance, kills = random.Random(5), 0
-    file, folder = tmp_path / "small.yaml", tmp_path / "run-0"
-    file.write_text(json.dumps({**SMALL, "vary": {"k": "1:4", "select": ["random", "recent"]}}))
-    straight = rn.sweep(file, workers=0).hash
-    for run in range(250):
-        environment = {**os.environ, "PYTHONHASHSEED": "random"}
-        command = [sys.executable, "-c", PROGRAM, file, folder]
-        with programs.running(command, stdout=subprocess.PIPE, env=environment) as process:
-            time.sleep(0.5 + 1.5 * chance.random())
-            process.kill()
-            said = [line.strip() for line in process.stdout][1:]
-            process.wait()
-        kills += process.returncode == -signal.SIGKILL
-        acknowledged = max((int(number) for number in said), default=0)
-        if (folder / "header.json").exists():
-            assert Sweep.read(folder).done >= acknowledged
-        if said and acknowledged == 8 and process.returncode == 0:
-            assert Sweep.read(folder).hash == straight
-            folder = tmp_path / f"run-{run + 1}"
-        if kills == 50:
-            break
-    assert kills == 50
-    assert rn.sweep(file, folder, workers=0).hash == straight
