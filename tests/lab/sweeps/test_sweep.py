@@ -65,6 +65,14 @@ def ran(monkeypatch):
     return cells
 
 
+def wrong(cell, record):
+    """Change the prediction of one cell."""
+    if cell.values == {"k": 1, "select": "random"}:
+        for row in record["rows"]:
+            row["predicted"] += 0.2
+    return record
+
+
 def test_a_sweep_and_what_is_finished_of_it(tmp_path, ran):
     found = rn.sweep(small(), tmp_path, workers=0)
     assert (found.verdict, found.incomplete, found.done) == ("agree", "", 6)
@@ -125,21 +133,25 @@ def test_a_budget_ends_a_sweep_with_what_there_is(tmp_path):
     assert found.records == there.records
 
 
-def test_a_run_on_two_kinds_of_cpu_says_so(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("longer", "done", "said"), [(False, 2, "interrupted; 2 of 6 cells are finished"), (True, 0, "interrupted")]
+)
+def test_a_run_on_two_kinds_of_cpu_says_so(tmp_path, monkeypatch, ran, longer, done, said):
     """Once, and only if cells were left to the second."""
 
     def interrupt(now):
-        if now.done == 2:
+        if (now.longer, now.done) == (longer, done):
             raise KeyboardInterrupt
 
+    ran.change = wrong
     monkeypatch.setattr("replnet.lab.kept_run.instructions", lambda: "OLD")
     found = rn.sweep(small(), tmp_path, workers=0, progress=interrupt)
-    assert (found.incomplete, len(found.table), found.mixed) == ("interrupted; 2 of 6 cells are finished", 2, "")
-    said = "cells were computed with different instructions (OLD; NEW): last digits may differ"
+    assert (found.incomplete, len(found.table), found.mixed) == (said, len(ran), "")
+    mixed = "cells were computed with different instructions (OLD; NEW): last digits may differ"
     for instructions in ("NEW", "NEWEST"):
         monkeypatch.setattr("replnet.lab.kept_run.instructions", lambda name=instructions: name)
-        assert rn.sweep(small(), tmp_path, workers=0).mixed == said
-    assert Sweep.read(tmp_path).mixed == said
+        assert rn.sweep(small(), tmp_path, workers=0).mixed == mixed
+    assert Sweep.read(tmp_path).mixed == mixed
 
 
 def test_the_instructions_are_those_that_are_in_use():
@@ -186,14 +198,7 @@ def test_a_failed_cell_is_told_and_tried_again(tmp_path, ran):
 @pytest.mark.parametrize(("longer", "verdict"), [(True, "differ"), (False, "agree")])
 def test_a_cell_that_differs_is_run_longer_before_it_is_called_so(tmp_path, ran, longer, verdict):
     """One whose prediction is wrong, and one that differs by chance."""
-
-    def wrong(cell, record):
-        if cell.values == {"k": 1, "select": "random"} and (longer or not cell.longer):
-            for row in record["rows"]:
-                row["predicted"] += 0.2
-        return record
-
-    ran.change = wrong
+    ran.change = lambda cell, record: wrong(cell, record) if longer or not cell.longer else record
     found = rn.sweep(small(), tmp_path, workers=0)
     first, again = (found.records[key] for key in (found.cells[0].key, key_of_longer(found.cells[0].key)))
     assert (found.verdict, len(ran), len(found.records)) == (verdict, 7, 7)
@@ -206,12 +211,12 @@ def test_a_cell_that_differs_is_run_longer_before_it_is_called_so(tmp_path, ran,
 def test_what_is_not_kept_is_as_if_it_were_not_there(ran):
     """A level that differs is neither judged nor run longer nor claimed about where another one is kept."""
 
-    def wrong(cell, record):
+    def wrong_below(cell, record):
         for row in record["rows"]:
             row["predicted"] += 0.2 if row["group"] == "level 3" else 0.0
         return record
 
-    ran.change = wrong
+    ran.change = wrong_below
     laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=${rate})"}
     # Predicted, level 3 is made to rise above level 2.
     claim = {"text": "freshness falls with depth", "falls": "freshness", "over": "group"}
