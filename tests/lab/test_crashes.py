@@ -16,7 +16,7 @@ import pytest
 import replnet as rn
 from replnet.lab import kept_run
 from replnet.run import emulate
-from replnet.store import DiskError, RefusedError
+from replnet.store import DiskError, RefusedError, journal
 
 sweeps = import_module("replnet.lab.sweeps.sweep")
 
@@ -57,6 +57,9 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(emulate, "_load_engine", lambda task, engine: (load(task, engine)[0], 8))
     monkeypatch.setattr(kept_run, "SECONDS_PER_PART", 0.0)
     monkeypatch.setattr(sweeps, "run_cell", wrong)
+    # What a process has written outlives it without that, which takes long.
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    monkeypatch.setattr(journal, "_sync", lambda fd: None)
 
 
 def ending(patch, nth: int, names, end: Callable[[], object], once: bool) -> None:
