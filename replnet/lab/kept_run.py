@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from os import PathLike
@@ -20,17 +20,15 @@ from typing import Any, final
 import numpy as np
 
 from replnet.engines import Path
-from replnet.lab.experiment import Cell, Experiment
+from replnet.lab.experiment import Cell, Experiment, Run
 from replnet.laws import Floats
 from replnet.measure import Comparison, Estimate, Row
 from replnet.network import Network
-from replnet.run import Emulated, Key, Replications, Settings, commit, instructions, replications_of
+from replnet.run import EVENTS, Emulated, Key, Replications, Settings, commit, instructions, replications_of
 from replnet.store import Contents, RefusedError, Store, part_key, parts_of_cell, read_contents
 from replnet.version import __version__
 
 SECONDS_PER_PART = 1.0  # seconds between parts: so much work a run that is killed has to make again
-VIRTUAL_ENGINES = ("array", "step")  # engines whose paths are the same when they are made again
-SETTINGS = ("engine", "estimator", "seed", "horizon", "precision", "replications", "resolution")
 
 
 @final
@@ -83,31 +81,34 @@ def open_run_store(folder: str | PathLike[str], network: Network, how: Mapping[s
     run on the wall clock.
     """
     experiment = _experiment(network, how)
-    header = {"replnet": __version__, "network": network.data(), "run": dict(how)}
+    keys = [cell.key for cell in experiment.cells()]
+    header = {"replnet": __version__, "network": network.data(), "run": how}
     folder = File(folder)
-    before = _instructions(folder)
-    about = {"experiment": experiment.data, "commit": commit(), "instructions": before}
-    with Store.open_to_write(folder, header, [cell.key for cell in experiment.cells()], about) as store:
+    earlier = read_contents(folder) if (folder / "header.json").exists() else None
+    about = {"experiment": experiment.data, "commit": commit(), "instructions": instruction_sets(earlier, keys)}
+    with Store.open_to_write(folder, header, keys, about) as store:
         run_store = RunStore(store, experiment)
-        if run_store.finished and how["engine"] not in VIRTUAL_ENGINES:
+        if run_store.finished and how["engine"] not in EVENTS:
             raise RefusedError(f"{folder}: has this run on the wall clock already (name another directory)")
         yield run_store
 
 
-def _instructions(folder: File) -> list[str]:
-    """Return the names of the instruction sets of the CPUs that made the replications in `folder`, the earliest first.
+def instruction_sets(earlier: Contents | None, keys: Iterable[str]) -> list[str]:
+    """Return the names of the instruction sets of the CPUs that made the records of a run, the earliest first.
 
-    This CPU's is among them unless the run is finished.
+    `earlier` are the contents of its directory so far, if there are any, and `keys` those of all its cells. The set of
+    this CPU is among them unless all are finished.
     """
-    contents = read_contents(folder) if (folder / "header.json").exists() else None
-    before = contents.about.get("instructions", []) if contents else []
-    return list(dict.fromkeys([*before, *([] if contents and contents.provenance else [instructions()])]))
+    before = earlier.about.get("instructions", []) if earlier else []
+    is_finished = earlier and earlier.provenance and all(key in earlier.records for key in keys)
+    return list(dict.fromkeys([*before, *([] if is_finished else [instructions()])]))
 
 
 def _experiment(network: Network, how: Mapping[str, Any]) -> Experiment:
     """Return the experiment whose only cell is the run of this network with the arguments `how` of emulate."""
-    virtual = {name: how[name] for name in SETTINGS if how.get(name) is not None and how["engine"] in VIRTUAL_ENGINES}
-    data = {"name": network.name, "title": f"One run of {network.name}", "network": network.data(), "run": virtual}
+    # Those of a live run are none that a cell could be run with.
+    settings = {name: how[name] for name in Run.model_fields if how.get(name) is not None and how["engine"] in EVENTS}
+    data = {"name": network.name, "title": f"One run of {network.name}", "network": network.data(), "run": settings}
     return Experiment.from_data(data)
 
 

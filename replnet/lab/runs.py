@@ -112,11 +112,10 @@ def _run_in_virtual_time(
     from replnet.run import event_log
 
     assert settings.engine is not None
-    how = {**asdict(settings), "measure": list(settings.measure)}
     with (
         within(budget),
         event_log(trace, network, settings.seed, settings.engine) as log,
-        _optional_store(out, network, how) as store,
+        _optional_store(out, network, asdict(settings)) as store,
     ):
         listeners: list[Any] = [] if store is None else [store.add]
         if watch is not None:

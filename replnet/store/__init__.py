@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         RefusedError,
         canonical_json,
         digest,
+        json_data,
         lock,
         read_plain_file,
         seal,

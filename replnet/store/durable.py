@@ -46,6 +46,14 @@ def json_line(data: Any, name: str) -> str:
         raise ValueError(f"{name}: {error} (plain data: text, finite numbers, lists and mappings of them)") from error
 
 
+def json_data(data: Any, name: str) -> Any:
+    """Return `data` as it is read again from JSON, in which tuples are lists and keys are texts.
+
+    Raises ValueError, which calls it `name`, if JSON cannot hold it exactly.
+    """
+    return json.loads(json_line(data, name))
+
+
 def canonical_json(data: Any) -> str:
     """Return the one JSON text of some data, with sorted keys; raise ValueError or TypeError if JSON cannot hold it.
 
@@ -64,7 +72,7 @@ def seal(data: Mapping[str, Any], name: str) -> bytes:
 
     `name` is what the ValueError for data that JSON cannot hold calls it.
     """
-    content = json.loads(json_line(data, name))
+    content = json_data(data, name)
     return (json.dumps({"sha256": digest(canonical_json(content)), **content}, indent=1) + "\n").encode()
 
 
@@ -149,7 +157,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _explain_failures(place: Path) -> Iterator[None]:
+def explain_failures(place: Path) -> Iterator[None]:
     """Raise an OSError in the block as a DiskError if the disk is full, else as a RefusedError.
 
     Both say what to do about `place`.
@@ -169,7 +177,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
     Raises RefusedError if another process holds it or the folder cannot be written, and DiskError if the disk is full.
     """
-    with _explain_failures(folder):
+    with explain_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / LOCK, folder):
         yield
@@ -196,10 +204,10 @@ def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
 def _open_lock(file: Path, place: Path) -> int:
     """Open the lock file, lock it and return its descriptor; raise RefusedError if another process has locked it."""
     while True:
-        with _explain_failures(place):
+        with explain_failures(place):
             fd = open_plain_file(file, os.O_RDWR | os.O_CREAT)
         try:
-            with _explain_failures(place):
+            with explain_failures(place):
                 is_locked = _try_to_lock(fd)
             if not is_locked:
                 raise RefusedError(

@@ -16,8 +16,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, final
 
@@ -110,7 +112,8 @@ class Journal:
 
     `bond` is the digest of what all records are made under. When it is opened a missing file is created, a torn end cut
     off, and a damaged file replaced by its records that verify; `records` has these by key, and `note` says what was
-    wrong. Raises RefusedError if none verifies, or the file is not a plain one.
+    wrong. Raises RefusedError if none verifies, or the file is not a plain one or cannot be written, and DiskError if
+    the disk is full.
     """
 
     def __init__(self, path: Path, bond: str) -> None:
@@ -119,13 +122,14 @@ class Journal:
         content = scan(b"" if new else durable.read_plain_file(path), bond)
         self.note = content.note
         if content.damage:
-            aside, content = self._repair(content)
-            self.note += f"; the damaged file is kept as {aside}"
+            self.note += f"; the damaged file is kept as {self._repair(content.records, content.lines)}"
+            content = scan(durable.read_plain_file(path), bond)
         self.records: dict[str, Any] = content.records
         self._lines, self._end = content.lines, content.end
-        self._fd = durable.open_plain_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        if content.torn:
-            self._cut()
+        with durable.explain_failures(path):
+            self._fd = durable.open_plain_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            if content.torn:
+                self._cut()
         if new:
             durable.sync_folder(path.parent)
 
@@ -189,21 +193,20 @@ class Journal:
         os.ftruncate(self._fd, self._end)
         _sync(self._fd)
 
-    def _repair(self, content: Scan) -> tuple[str, Scan]:
-        """Write the journal anew with the records that verify, and keep the damaged file under another name.
+    def _repair(self, records: Mapping[str, Any], lines: int) -> str:
+        """Write the journal anew with the `records` that verify, and keep the damaged file of so many `lines` aside.
 
-        `content` is what a scan of the damaged file found. Returns that name, and the content of the new file. Raises
-        RefusedError, and changes nothing, if no record verifies.
+        Returns the name under which that is kept. Raises RefusedError, and changes nothing, if no record verifies.
         """
-        if not content.records:
+        if not records:
             raise RefusedError(
-                f"{self._path}: none of its {content.lines} records belongs to the header beside it "
+                f"{self._path}: none of its {lines} records belongs to the header beside it "
                 "(it is damaged or of another run: start again in another directory)"
             )
-        number = 1
-        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
-            number += 1
+        aside = next(
+            path for n in count(1) if not (path := self._path.with_name(f"{self._path.name}.damaged-{n}")).exists()
+        )
         durable.write_whole(aside, durable.read_plain_file(self._path))
-        again = b"".join(line(self._bond, i, *entry) for i, entry in enumerate(content.records.items()))
+        again = b"".join(line(self._bond, i, *entry) for i, entry in enumerate(records.items()))
         durable.write_whole(self._path, again)
-        return aside.name, scan(again, self._bond)
+        return aside.name

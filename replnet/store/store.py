@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,8 +90,11 @@ class Store:
             old = _read_header(folder, new=True)
             if old is None:
                 durable.write_whole(folder / HEADER, durable.seal(content, "header"))
-            else:
-                _check_same_header(folder, old["header"], content["header"])
+            elif changes := changed_fields(old["header"], content["header"]):
+                raise RefusedError(
+                    f"{folder}: its cells were made with another specification, seed or version (restore that, or use "
+                    "another directory)\n" + _indented_list(changes)
+                )
             journal = Journal(folder / JOURNAL, _bond(content))
             try:
                 store = cls(folder, frozenset(cells), journal)
@@ -119,7 +121,7 @@ class Store:
         if _cell_of(key) not in self.cells:
             raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
         if key in self.finished:
-            new = json.loads(durable.json_line(record, "record"))
+            new = durable.json_data(record, "record")
             if durable.canonical_json(new) != durable.canonical_json(self.finished[key]):
                 changes = _indented_list(changed_fields(self.finished[key], new))
                 raise ValueError(f"cell {key}: it is finished, with another result\n{changes}")
@@ -159,7 +161,7 @@ class Store:
             (self.folder / (name + PARTIAL)).unlink(missing_ok=True)  # left by a process that died
         if self.cells - self.finished.keys():
             self._remove_table()
-        if durable.json_line(old, "header") != durable.json_line(content, "header"):
+        if durable.json_line(old, "header") != durable.json_line(content, "header"):  # the order of axes counts
             durable.write_whole(self.folder / HEADER, durable.seal(content, "header"))
 
     def _remove_table(self) -> None:
@@ -252,8 +254,7 @@ def _header_content(header: Mapping[str, Any], about: Mapping[str, Any], cells: 
     Raises ValueError if JSON cannot hold it.
     """
     content = {"format": FORMAT, "header": header, "about": about, "cells": len(set(cells))}
-    again: dict[str, Any] = json.loads(durable.json_line(content, "header"))
-    return again
+    return dict(durable.json_data(content, "header"))
 
 
 def _bond(content: Mapping[str, Any]) -> str:
@@ -280,15 +281,6 @@ def _read_header(folder: Path, new: bool = False) -> dict[str, Any] | None:
     if content.get("format") != FORMAT:
         raise RefusedError(f"{folder}: written by another version of replnet (use that, or another directory)")
     return content
-
-
-def _check_same_header(folder: Path, old: Any, new: Any) -> None:
-    """Raise RefusedError, with the differences, if the header on the disk, `old`, is not `new`, that of this run."""
-    if changes := changed_fields(old, new):
-        raise RefusedError(
-            f"{folder}: its cells were made with another specification, seed or version (restore that, or use "
-            "another directory)\n" + _indented_list(changes)
-        )
 
 
 def _read_table(folder: Path) -> tuple[dict[str, Any], bytes] | None:

@@ -108,6 +108,18 @@ class Document:
             column += parameter.end() if parameter else 0
         return Problem(file, mark.line, column, name, wrong, right, source)
 
+    def fields(self, *path: str | int) -> dict[str, YamlNode]:
+        """Return the nodes of the mapping at a path of keys and indices, by key; none if there is no mapping."""
+        node, rest = self._walk(path)
+        return {} if rest or not isinstance(node.value, dict) else node.value
+
+    def replace_node(self, path: Sequence[str], node: YamlNode | None) -> Document:
+        """Return the document with `node` at a path of keys in the place of what is there; if it is None, with nothing.
+
+        Mappings that the path leads through are made where they are missing.
+        """
+        return replace(self, root=_replace_below(self.root, path, node, self.root.mark))
+
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
         """Return the deepest node on a path, and the rest of the path that leads nowhere."""
         node = self.root
@@ -117,6 +129,17 @@ class Document:
                 return node, path[depth:]
             node = child
         return node, ()
+
+
+def _replace_below(parent: YamlNode | None, path: Sequence[str], node: YamlNode | None, mark: Mark) -> YamlNode:
+    """Return `parent` with `node` at a path of keys below it, or with nothing there if the node is None.
+
+    `mark` is the place in the file of a parent that does not exist yet.
+    """
+    fields = parent.value if parent and isinstance(parent.value, dict) else {}
+    new = _replace_below(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
+    children = {key: child for key, child in {**fields, path[0]: new}.items() if child is not None}
+    return YamlNode(children, parent.mark, parent.key) if parent else YamlNode(children, mark, mark)
 
 
 def map_scalars(

@@ -1,11 +1,13 @@
-"""A run in a directory: interrupted anywhere it ends with the same bytes, and is read as a sweep is."""
+"""A run in a directory: interrupted between replications it ends with the same bytes, and is read as a sweep is."""
 
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import numpy as np
 import pytest
+from interrupts import ending
 
 import replnet as rn
 from replnet.ages.prediction import Prediction
@@ -21,26 +23,10 @@ NETWORK = rn.cooperative(
     replicas=5, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=2)"
 )
 SHORT = {"seed": 2, "horizon": 640.0, "workers": 0}
-FILES = ("table.parquet", "provenance.json")
-
-
-class CrashError(Exception):
-    """What nobody is prepared for."""
-
-
-def breaking(after: int, error: type[BaseException]):
-    """Progress that ends a run before that replication; those before it are told at once."""
-    left = iter(range(after))
-
-    def tell(done: float, words: str) -> None:
-        if words.startswith("replication") and next(left, None) is None:
-            raise error
-
-    return tell
 
 
 def files(folder) -> list[bytes]:
-    return [(folder / name).read_bytes() for name in FILES]
+    return [(folder / name).read_bytes() for name in ("table.parquet", "provenance.json")]
 
 
 @pytest.fixture(autouse=True)
@@ -55,79 +41,62 @@ def in_small_pieces(monkeypatch):
     "how",
     [
         {"measure": ["staleness_age", "currency(0.4)"]},
-        {"precision": 0.004},
+        {"precision": 0.02, "horizon": 32.0},
         {"confirm": True},
         {"engine": "step", "horizon": 64.0},
     ],
     ids=str,
 )
-@pytest.mark.parametrize("error", [KeyboardInterrupt, CrashError])
-def test_a_run_that_was_broken_off_ends_as_one_that_was_not(tmp_path, how, error):
+def test_a_run_that_was_broken_off_ends_as_one_that_was_not(tmp_path, how):
+    """It is interrupted before the ninth replication that is new, as often as there are any."""
     how = SHORT | how
     plain = rn.emulate(NETWORK, **how)
     whole = rn.emulate(NETWORK, **how, out=tmp_path / "whole")
-    times = 0
-    while True:
-        try:
-            carried_on = rn.emulate(NETWORK, **how, out=tmp_path / "broken", progress=breaking(1, error))
-            if not carried_on.incomplete:
-                break
-            assert carried_on.incomplete.startswith("interrupted after")
-        except CrashError:
-            pass
-        times += 1
-        assert read_contents(tmp_path / "broken").parts
+    for times in count(1):
+        after = f"replication {8 * times + 1} of"
+        resumed = rn.emulate(NETWORK, **how, out=tmp_path / "broken", progress=ending(after)[1])
+        if not resumed.incomplete:
+            break
+        assert resumed.incomplete == f"interrupted after {8 * times} replications"
         assert not (tmp_path / "broken" / "table.parquet").exists()
-    assert times > 0
-    assert plain.rows == whole.rows == carried_on.rows
-    assert plain.events == whole.events == carried_on.events
+    assert times > 1
+    assert plain.rows == whole.rows == resumed.rows
+    assert plain.events == whole.events == resumed.events
     assert files(tmp_path / "whole") == files(tmp_path / "broken")
 
 
-def test_a_run_that_is_finished_is_not_run_again(tmp_path, monkeypatch):
-    first = rn.emulate(NETWORK, **SHORT, out=tmp_path)
-    before = files(tmp_path)
-    monkeypatch.setattr("replnet.engines.array.make_runner", lambda task: (pytest.fail, 1))
-    assert rn.emulate(NETWORK, **SHORT, out=tmp_path).rows == first.rows
-    assert files(tmp_path) == before
-
-
-def test_a_run_is_opened_and_compared_as_a_sweep_is(tmp_path):
+def test_a_run_is_opened_compared_and_refused_as_a_sweep_is(tmp_path, monkeypatch):
     one = rn.emulate(NETWORK, **SHORT, out=tmp_path / "one")
     rn.emulate(NETWORK, **SHORT | {"seed": 3}, out=tmp_path / "other")
     found = rn.open(tmp_path / "one")
-    assert found.incomplete == ""
-    assert found.verdict == one.verdict
-    shared = list(one.table.columns)
-    assert found.table[shared].equals(one.table)
+    assert (found.incomplete, found.verdict, found.provenance["engine"]) == ("", one.verdict, "array")
+    assert found.table[list(one.table.columns)].equals(one.table)
     assert found.samples.equals(one.samples)
     assert len(rn.compare(tmp_path / "one", tmp_path / "other")) == len(one.rows)
-    assert found.provenance["engine"] == "array"
+    with pytest.raises(RefusedError, match=r"run\.seed: 2 -> 5"):
+        rn.emulate(NETWORK, **SHORT | {"seed": 5}, out=tmp_path / "one")
+    with pytest.raises(ValueError, match="trace: a run that is resumed"):
+        rn.emulate(NETWORK, **SHORT, out=tmp_path / "one", trace=tmp_path / "events.parquet")
+    before = files(tmp_path / "one")
+    monkeypatch.setattr("replnet.engines.array.make_runner", lambda task: (pytest.fail, 1))
+    assert rn.emulate(NETWORK, **SHORT, out=tmp_path / "one").rows == one.rows  # and nothing is run again
+    assert files(tmp_path / "one") == before
 
 
 def test_a_run_that_is_not_finished_is_read_as_it_stands(tmp_path):
-    rn.emulate(NETWORK, **SHORT, out=tmp_path, progress=breaking(1, KeyboardInterrupt))
+    rn.emulate(NETWORK, **SHORT, out=tmp_path, progress=ending("replication 9 of")[1])
+    assert read_contents(tmp_path).parts
     found = rn.open(tmp_path)
-    assert found.done == 0
     (name,) = found.samples
     assert found.rows[0]["measured"] == pytest.approx(found.samples[name].mean(), abs=0.01)
-    assert "replications so far" in found.incomplete
-
-
-def test_another_run_is_refused(tmp_path):
-    rn.emulate(NETWORK, **SHORT, out=tmp_path)
-    with pytest.raises(RefusedError, match=r"run\.seed: 2 -> 5"):
-        rn.emulate(NETWORK, **SHORT | {"seed": 5}, out=tmp_path)
-    with pytest.raises(ValueError, match="trace: a run that is resumed"):
-        rn.emulate(NETWORK, **SHORT, out=tmp_path, trace=tmp_path / "events.parquet")
+    assert (found.done, found.incomplete) == (0, "0 of 1 cells are finished; 8 replications so far")
 
 
 def test_what_a_replication_measured_is_kept_exactly():
     shares = {("level 1", "freshness"): (0.1 + 0.2, math.pi), ("clients", "lag"): (math.inf, 1e-300)}
     path = Path(shares, (3, 2, 1, 0), depth=1 / 3, unproven=2, unknown_shares={"level 1": math.nan})
     (again,) = kept_run._paths_of_part(kept_run._part_of_paths([path]))
-    assert again.shares == path.shares
-    assert list(again.shares) == list(path.shares)
+    assert list(again.shares.items()) == list(path.shares.items())
     assert (again.counts, again.depth, again.unproven) == (path.counts, path.depth, path.unproven)
     assert np.isnan(again.unknown_shares["level 1"])
 

@@ -46,12 +46,12 @@ def test_every_flipped_bit_of_a_record_is_seen():
             assert not journals.scan(bad, BOND).records
 
 
-@pytest.mark.parametrize("change", ["drop", "repeat", "swap"])
-def test_lines_that_are_whole_but_not_in_order_are_seen(change):
+@pytest.mark.parametrize(("change", "damages"), [("drop", 1), ("repeat", 1), ("swap", 3)])
+def test_lines_that_are_whole_but_not_in_order_are_seen(change, damages):
     lines = [journals.line(BOND, i, f"cell-{i}", record(i)) for i in range(6)]
     lines[2:4] = {"drop": [lines[3]], "repeat": [lines[2], lines[2], lines[3]], "swap": [lines[3], lines[2]]}[change]
     found = journals.scan(b"".join(lines), BOND)
-    assert found.damage
+    assert len(found.damage) == damages
     assert all(found.records[key] == record(int(key[5:])) for key in found.records)
 
 

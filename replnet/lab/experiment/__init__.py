@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Expected,
         GROUP,
         Kind,
+        Run,
         SUBJECTS,
         StatedValue,
         experiment_schema,

@@ -114,7 +114,7 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         raise file_error(str(source), "does not exist", right)
     document = _insert_network(read_yaml(path))
     if document.root.child("name") is None:
-        document = replace_node(document, ("name",), YamlNode(_name(path), document.root.mark))
+        document = document.replace_node(("name",), YamlNode(_name(path), document.root.mark))
     return _make_experiment((document, tuple(overrides), tuple(zips)))
 
 
@@ -147,7 +147,7 @@ def _insert_network(document: Document) -> Document:
     root = replace(
         _in_file(with_absolute_files(network.root, network.directory, ("network",)), network.name), key=node.key
     )
-    return replace(replace_node(document, ("network",), root), others={network.name: network.lines})
+    return replace(document.replace_node(("network",), root), others={network.name: network.lines})
 
 
 def _in_file(node: YamlNode, name: str) -> YamlNode:
@@ -172,13 +172,13 @@ def _make_experiment(request: Request, quick: bool = False) -> Experiment:
     document, is_another = apply_overrides(apply_quick(document) if quick else document, overrides, zips)
     document = replace(document, root=with_absolute_files(document.root, document.directory, document.prefix))
     if overrides or zips:  # they come after `quick`, so that section is of no more use
-        document = replace_node(document, ("quick",), None)
+        document = document.replace_node(("quick",), None)
     sections = sections_of(document)
     if is_another:  # what a paper prints is about its own experiment; claims without an erratum may hold here too
         document = _filter_statements(
             document, sections, lambda section, of: section == "claims" and of.erratum is None
         )
-        document = replace_node(document, ("errata",), None)
+        document = document.replace_node(("errata",), None)
         sections = sections_of(document)
     if quick or overrides:
         document, sections = _drop_mismatches(document, sections)
@@ -217,7 +217,7 @@ def _filter_statements(document: Document, sections: Sections, keep: Callable[[s
         if node is not None and isinstance(node.value, list):
             pairs = zip(node.value, getattr(sections, section), strict=True)
             nodes = [child for child, statement in pairs if keep(section, statement)]
-            document = replace_node(document, (section,), YamlNode(nodes, node.mark, node.key))
+            document = document.replace_node((section,), YamlNode(nodes, node.mark, node.key))
     return document
 
 
@@ -229,11 +229,11 @@ def apply_quick(document: Document) -> Document:
     quick = document.root.child("quick")
     if quick is None or not isinstance(quick.value, dict):
         return document
-    document = replace_node(document, ("quick",), None)
+    merged = document.replace_node(("quick",), None)
     for section in MERGED_BY_FIELD:
-        for name, node in _fields(quick.child(section)).items():
-            document = replace_node(document, (section, name), node)
-    return document
+        for name, node in document.fields("quick", section).items():
+            merged = merged.replace_node((section, name), node)
+    return merged
 
 
 def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterable[str]) -> tuple[Document, bool]:
@@ -257,7 +257,7 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
         node = node_of([name.strip() for name in names.split(",")], mark)
         section = document.root.child("zip")
         before = section.value if section is not None and isinstance(section.value, list) else []
-        document = replace_node(document, ("zip",), YamlNode([*before, node], section.mark if section else mark))
+        document = document.replace_node(("zip",), YamlNode([*before, node], section.mark if section else mark))
     return document, is_another
 
 
@@ -275,15 +275,15 @@ def _apply(document: Document, assignment: str) -> tuple[Document, bool]:
     is_axis, node = _parse_override(text, origin)
     is_list = is_axis or isinstance(node.value, list)
     if key in REPLACED_WHOLE:
-        return replace_node(document, (key,), node), False
-    if key in _fields(document.root.child("vary")):
-        return replace_node(document, ("vary", key), node), False
-    section = "values" if key in _fields(document.root.child("values")) else "set"
+        return document.replace_node((key,), node), False
+    if key in document.fields("vary"):
+        return document.replace_node(("vary", key), node), False
+    section = "values" if key in document.fields("values") else "set"
     if section == "set" and key.startswith(RUN):
-        return replace_node(document, ("vary", key) if is_list else ("run", key.removeprefix(RUN)), node), False
+        return document.replace_node(("vary", key) if is_list else ("run", key.removeprefix(RUN)), node), False
     if is_axis or (is_list and section == "values"):  # a field may be a list
-        return replace_node(replace_node(document, (section, key), None), ("vary", key), node), True
-    return replace_node(document, (section, key), node), True
+        return document.replace_node((section, key), None).replace_node(("vary", key), node), True
+    return document.replace_node((section, key), node), True
 
 
 def _parse_override(text: str, origin: str) -> tuple[bool, YamlNode]:
@@ -308,24 +308,3 @@ def _split_at_commas(text: str) -> list[str]:
         else:
             parts[-1] += character
     return [part for part in parts if part.strip()]
-
-
-def _fields(node: YamlNode | None) -> dict[str, YamlNode]:
-    """Return the fields of a node by name; none if it is not a mapping."""
-    return node.value if node is not None and isinstance(node.value, dict) else {}
-
-
-def replace_node(document: Document, path: tuple[str, ...], node: YamlNode | None) -> Document:
-    """Return the document with `node` at a path, in the place of what is there; if it is None, with nothing there."""
-    return replace(document, root=_replace_below(document.root, path, node, document.root.mark))
-
-
-def _replace_below(parent: YamlNode | None, path: tuple[str, ...], node: YamlNode | None, mark: Mark) -> YamlNode:
-    """Return `parent` with `node` at a path below it, or with nothing there if the node is None.
-
-    `mark` is the place in the file of a parent that does not exist yet.
-    """
-    fields = _fields(parent)
-    new = _replace_below(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
-    children = {key: child for key, child in {**fields, path[0]: new}.items() if child is not None}
-    return YamlNode(children, parent.mark, parent.key) if parent else YamlNode(children, mark, mark)

@@ -83,7 +83,8 @@ def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Pr
         return ()
     unsure = {name for name in doubtful if name}
     bad = {problem.field.partition("]")[0] for problem in problems}
-    lists = {section: node for section in STATEMENTS if isinstance(node := _value(document, section), list)}
+    nodes = {section: node for section in STATEMENTS if (node := document.root.child(section))}
+    lists = {section: node.value for section, node in nodes.items() if isinstance(node.value, list)}
     sound = {section: _numbers_without_fault(section, len(lists[section]), bad) for section in faulty & lists.keys()}
     out = faulty - {*NAMING, *sound} | ({"zip"} if unsure else set())  # as its axes must be of one length
     unclear = {field for section in faulty for field in REFERRING_FIELDS.get(section, ())}
@@ -104,25 +105,13 @@ def _section_of(problem: Problem) -> str:
 def _name_of(document: Document, problem: Problem) -> str | None:
     """Return the name of the axis or named value that a problem is about; None if it is about all of its section."""
     section = _section_of(problem)
-    names = [name for name in _fields(document, section) if _is_in(problem, f"{section}.{name}")]
+    names = [name for name in document.fields(section) if _is_in(problem, f"{section}.{name}")]
     return max(names, key=len, default=None)  # names may have dots in them
 
 
 def _is_in(problem: Problem, field: str) -> bool:
     """Whether a problem is about a field, such as values.k, or about something in it."""
     return problem.field == field or problem.field.startswith((f"{field}.", f"{field}["))
-
-
-def _value(document: Document, section: str) -> object:
-    """Return the content of a section as it was read; None if the document does not have the section."""
-    node = document.root.child(section)
-    return None if node is None else node.value
-
-
-def _fields(document: Document, section: str) -> Mapping[str, YamlNode]:
-    """Return the nodes of a section's fields by name; none if it is not a mapping."""
-    value = _value(document, section)
-    return value if isinstance(value, dict) else {}
 
 
 # ---- Documents without their faulty parts
@@ -154,16 +143,15 @@ def _leave_out(document: Document, out: Iterable[str], sound: Mapping[str, list[
     The numbers are from 0, by section; a section that `sound` does not have keeps all. A title is supplied if it was
     left out.
     """
-    assert isinstance(document.root.value, dict)
-    out, root = {*out}, document.root
-    if not out and not sound:
-        return document
-    fields = {name: node for name, node in document.root.value.items() if name not in out}
+    for section in out:
+        document = document.replace_node((section,), None)
     for section, places in (sound or {}).items():
-        node = fields[section]
+        node = document.fields()[section]
         assert isinstance(node.value, list)
-        fields[section] = replace(node, value=[node.value[at] for at in places])
-    return replace(document, root=replace(root, value={"title": YamlNode("-", root.mark), **fields}))
+        document = document.replace_node((section,), replace(node, value=[node.value[at] for at in places]))
+    if "title" not in document.fields():
+        document = document.replace_node(("title",), YamlNode("-", document.root.mark))
+    return document
 
 
 def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
@@ -171,14 +159,10 @@ def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
 
     A name that is neither becomes a named value.
     """
+    mark = document.root.mark
     for name in names:
-        section = next((defining for defining in NAMING if name in _fields(document, defining)), "values")
-        mark = document.root.mark
-        fields = {**_fields(document, section), name: YamlNode(PLACEHOLDER, mark, mark)}
-        old = document.root.child(section)
-        node = replace(old, value=fields) if old else YamlNode(fields, mark, mark)
-        assert isinstance(document.root.value, dict)
-        document = replace(document, root=replace(document.root, value={**document.root.value, section: node}))
+        section = next((defining for defining in NAMING if name in document.fields(defining)), "values")
+        document = document.replace_node((section, name), YamlNode(PLACEHOLDER, mark, mark))
     return document
 
 
@@ -200,7 +184,7 @@ def _may_follow(problem: Problem, document: Document, doubtful: set[str]) -> boo
 
 def _with_dependents(document: Document, names: set[str]) -> set[str]:
     """Return these names, and those of all named values that depend on them."""
-    values = {canonical(name): node.plain() for name, node in _fields(document, "values").items()}
+    values = {canonical(name): node.plain() for name, node in document.fields("values").items()}
     while more := {name for name, value in values.items() if names & _names_in(value, expression)} - names:
         names = names | more
     return names

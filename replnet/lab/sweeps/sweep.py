@@ -10,7 +10,6 @@ records alone.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -21,17 +20,17 @@ from typing import Any, final
 
 from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds_left, within
 from replnet.lab.experiment import SUBJECTS, Cell, Experiment, key_of_longer, load_experiment
-from replnet.lab.kept_run import run_record
+from replnet.lab.kept_run import instruction_sets, run_record
 from replnet.lab.sweeps.finished import FAILURES, Sweep
 from replnet.live import LiveLost
-from replnet.run import INTERRUPTED, commit, instructions
+from replnet.run import INTERRUPTED, commit
 from replnet.store import (
     Contents,
     DiskError,
     RefusedError,
     Store,
-    canonical_json,
     changed_fields,
+    json_data,
     read_contents,
     seal,
     write_whole,
@@ -146,11 +145,7 @@ def sweep(
     checked = checked.quick() if quick else checked
     folder = None if out is None else Path(out)
     earlier = earlier_run(folder, checked) if folder else None
-    about: dict[str, Any] = {}
-    if folder:
-        before = earlier.about.get("instructions", []) if earlier else []
-        complete = earlier and earlier.provenance and all(cell.key in earlier.records for cell in checked.cells())
-        about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
+    about = {"instructions": instruction_sets(earlier, (cell.key for cell in checked.cells()))} if folder else {}
     sweep_run = _SweepRun(checked, folder, about, progress, order, workers, address)
     with within(budget):
         return sweep_run.run_all(earlier.records if earlier else ())
@@ -188,19 +183,14 @@ def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
     contents = read_contents(folder)
     keys = {cell.key for cell in experiment.cells()}
     lost = contents.records.keys() - keys - set(map(key_of_longer, keys))
-    if lost and contents.header == _as_read_again(_header(experiment)):
-        changes = changed_fields(contents.about["experiment"], _as_read_again(experiment.data))
+    if lost and contents.header == json_data(_header(experiment), "header"):
+        changes = changed_fields(contents.about["experiment"], json_data(experiment.data, "experiment"))
         lines = "".join(f"\n    {line}" for line in changes)
         raise RefusedError(
             f"{folder}: {len(lost)} of {len(contents.records)} finished cells are not among those asked for now "
             f"(ask for those as well, or use another directory){lines}"
         )
     return contents
-
-
-def _as_read_again(data: Any) -> Any:
-    """Return plain data as they will be read from a JSON file, in which tuples are lists."""
-    return json.loads(canonical_json(data))
 
 
 # ---- The run

@@ -13,15 +13,14 @@ from replnet.lab.experiment.experiment import Experiment
 
 forecasts = import_module("replnet.lab.sweeps.forecast")
 
-FAST = {
-    "title": "fast polls",
-    "vary": {"nu": [1, 10_000]},
-    "network": {
+
+def cells(rates, horizon):
+    network = {
         "kind": "cooperative", "replicas": 10, "peers": 1, "updates": "exponential(rate=1)",
         "downloads": "exponential(rate=1)", "polls": "exponential(rate=${nu})",
-    },
-    "run": {"horizon": 1e4},
-}  # fmt: skip
+    }  # fmt: skip
+    data = {"title": "fast polls", "vary": {"nu": rates}, "network": network, "run": {"horizon": horizon}}
+    return Experiment.from_data(data).cells()
 
 
 def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
@@ -36,27 +35,18 @@ def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
     monkeypatch.setattr(subjects, "emulate_whole", counted)
     monkeypatch.setattr(subjects, "MOST_GLANCE_EVENTS", {"array": 1e5, "step": 1e3})
     monkeypatch.setattr(forecasts, "SHORT_RUN", 0.0)
-    experiment = Experiment.from_data(FAST)
-    found = forecasts.forecast(experiment.cells(), {})
+    slow, fast = cells([1, 10_000], 1e4)
+    found = forecasts.forecast([slow, fast], {})
     assert max(seen) < 1.1e5
     assert found.events == pytest.approx(1e4 * (1 + 10 * (1 + 1) + 1 + 10 * (1 + 10_000)))
-    finer = replace(experiment.cells()[0].settings, horizon=None, precision=0.01)
-    cell = replace(experiment.cells()[0], settings=finer)
-    assert np.isfinite(forecasts.forecast([cell], {}).seconds)
+    finer = replace(slow, settings=replace(slow.settings, horizon=None, precision=0.01))
+    assert np.isfinite(forecasts.forecast([finer], {}).seconds)
 
 
 def test_a_glance_at_a_cell_that_fails_is_told(monkeypatch):
     """As in a sweep, it ends nothing: the others are looked at."""
     look = forecasts._look
-
-    def failing(cell):
-        if cell.values["nu"] == 1:
-            return 1 / 0
-        return look(cell)
-
-    monkeypatch.setattr(forecasts, "_look", failing)
-    found = forecasts.forecast(
-        Experiment.from_data({**FAST, "vary": {"nu": [1, 2]}, "run": {"horizon": 10}}).cells(), {}
-    )
+    monkeypatch.setattr(forecasts, "_look", lambda cell: look(cell) if cell.values["nu"] > 1 else 1 / 0)
+    found = forecasts.forecast(cells([1, 2], 10), {})
     assert found.failed == "nu = 1: ZeroDivisionError: division by zero"
     assert found.events > 0
