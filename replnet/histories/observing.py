@@ -25,19 +25,20 @@ pulls come regardless of updates (audit.py); for clients who ask k of m replicas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from replnet.histories.audit import BATCHES, estimates, predictions_by_waits, reason_for_no_interval
+from replnet.histories.audit import BATCHES, batch_estimate, estimates, predictions_by_waits, reason_for_no_interval
 from replnet.histories.fitting import tail_index
+from replnet.histories.held_copies import STALENESS_AGE, StalenessSums, add_between, spans, stretches_between, within
 from replnet.histories.history import are_dates
 from replnet.histories.visits import RecordSource, Visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical, Floats, Ints
-from replnet.measure import Estimate
+from replnet.measure import Estimate, Stretches
 from replnet.text import FieldError, duration
 
 REPLICAS_ASKED = (2, 3)  # by a client
@@ -152,10 +153,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         start=start,
         end=end,
         changes=_between(changes, start, end),
-        visits={
-            node: int(np.count_nonzero((instants >= start) & (instants <= end)))
-            for node, (instants, _) in visits.nodes.items()
-        },
+        visits={node: within(instants, start, end).size for node, (instants, _) in visits.nodes.items()},
         found=tuple(_rows(visits, changes, np.linspace(start, end, BATCHES + 1))),
         notes=(*notes, *visits.notes),
     )
@@ -205,6 +203,15 @@ class Case(NamedTuple):
     copies: dict[str, Steps]
     counted: bool = True
 
+    def stretches(self, name: str, edges: Floats) -> Stretches:
+        """Return the stretches of the replica `name` between neighbouring edges, among which are all steps of either.
+
+        A copy of some version left the source when that last had a version that is no newer.
+        """
+        versions = self.copies[name].at(edges[:-1])
+        departures = np.append(-np.inf, self.source.times)[np.searchsorted(self.source.values, versions, side="right")]
+        return stretches_between(edges, departures, self.source.times)
+
 
 @final
 class Cases(NamedTuple):
@@ -227,7 +234,8 @@ def _cases(visits: Visits) -> Cases:
     least = _case(visits, order.low, order.high, _newest)
     scale = order.low if order.whole is None else order.whole
     times, codes = visits.nodes[visits.source]
-    ahead = Steps(np.append(-np.inf, times[:-1]), np.maximum.accumulate(scale[codes]))
+    before = np.nextafter(visits.first_seen.min(), -np.inf)  # nobody saw when the source got what it had at first
+    ahead = _newest_of(np.append(before, times[:-1]), scale[codes])
     return Cases(measured, least, Case(ahead, _copies(visits, scale, _oldest), order.whole is not None))
 
 
@@ -238,9 +246,14 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
     `high`. Between two visits a replica has what `choose` makes of the numbers at the first and at the second.
     """
     seen = np.argsort(visits.first_seen, kind="stable")
-    times = np.append(-np.inf, visits.first_seen[seen])
-    values = np.maximum.accumulate(np.append(-np.inf, low[seen]))
-    return Case(Steps(times, values), _copies(visits, high, choose))
+    source = _newest_of(np.append(-np.inf, visits.first_seen[seen]), np.append(-np.inf, low[seen]))
+    return Case(source, _copies(visits, high, choose))
+
+
+def _newest_of(times: Floats, versions: Floats) -> Steps:
+    """Return the newest version by time, of these versions and when each came, which ascends but may have ties."""
+    is_last = np.append(times[1:] > times[:-1], True)
+    return Steps(times[is_last], np.maximum.accumulate(versions)[is_last])
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
@@ -264,55 +277,19 @@ def _last(before: Floats, after: Floats) -> Floats:
 _newest, _oldest = np.maximum, np.minimum
 
 
-@final
-class VisitSums(NamedTuple):
-    """Integrals over each span between two cuts: of being stale, of the staleness age, and of missing updates.
-
-    Each is an array with an element per span, not yet divided by its length.
-    """
-
-    stale: Floats
-    ages: Floats
-    missing: Floats
-
-    def means(self, length: float) -> dict[str, float]:
-        """Return the sums of the integrals over `length`, by metric: staleness, staleness_age, missing_updates."""
-        stale, ages, missing = (float(amount.sum()) / length for amount in self)
-        return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
-
-
-def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
+def _sums(case: Case, name: str, cuts: Floats) -> StalenessSums:
     """Return the integrals of staleness, staleness age and missing updates of the replica `name` between cuts.
 
-    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them.
+    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them;
+    the staleness age is, while it has a version from before the first that the source was seen with.
     """
-    source, copy = case.source, case.copies[name]
-    a, b = _stretches([source.times, copy.times], cuts)
-    copy_version, source_version = copy.at(a), source.at(a)
-    is_stale = source_version > copy_version
-    since = np.append(source.times, np.inf)[np.searchsorted(source.values, copy_version, side="right")]
-    with np.errstate(invalid="ignore"):
-        count = (
-            np.maximum(np.floor(source_version) - np.floor(copy_version), 1.0)
-            if case.counted
-            else np.full(a.size, np.inf)
-        )
-        ages = (b - a) * ((a + b) / 2 - since)
-    amounts = (b - a, ages, (b - a) * count)
-    return VisitSums(*(_batches(np.where(is_stale, amount, 0.0), a, cuts) for amount in amounts))
-
-
-def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the spans into which all these instants divide the time within the cuts."""
-    ends = np.unique(np.concatenate([*instants, cuts]))
-    ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
-    return ends[:-1], ends[1:]
-
-
-def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
-    """Return, for each span between neighbouring cuts, the sum of the amounts whose `begins` lie in it."""
-    place = np.searchsorted(cuts, begins, side="right") - 1
-    return np.asarray(np.bincount(place, amounts, cuts.size - 1), dtype=float)
+    edges = spans(cuts, case.source.times, case.copies[name].times)
+    stretches = case.stretches(name, edges)
+    copy_version, source_version = case.copies[name].at(edges[:-1]), case.source.at(edges[:-1])
+    ages = np.where(copy_version < case.source.values[0], np.inf, stretches.cost(STALENESS_AGE))
+    count = np.floor(source_version) - np.floor(copy_version) if case.counted else np.inf
+    missing = stretches.stale * np.where(stretches.stale > 0, np.maximum(count, 1.0), 0.0)
+    return StalenessSums(*(add_between(cuts, edges[:-1], amount) for amount in (stretches.stale, ages, missing)))
 
 
 # ---- Rows
@@ -327,7 +304,7 @@ def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
     for name in visits.replicas:
         rows += _replica_rows(visits, cases, name, changes, cuts)
     replicas = [row.estimate for row in rows if row.metric == "freshness"]
-    return rows + [_client_row(ask, cases, replicas, cuts) for ask in REPLICAS_ASKED if ask <= len(replicas)]
+    return rows + list(_client_rows(cases, replicas, cuts))
 
 
 def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts: Floats) -> list[ObservedRow]:
@@ -342,15 +319,14 @@ def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts
     doubt = NOTE_LATE
     if visits.complete:
         inside = [
-            instants[(instants >= cuts[0]) & (instants <= cuts[-1])]
-            for instants in (np.unique(changes), times[1:][np.diff(ranks) != 0])
+            within(instants, cuts[0], cuts[-1]) for instants in (np.unique(changes), times[1:][np.diff(ranks) != 0])
         ]
         tails = [
             tail_index(np.diff(instants), np.random.default_rng(1)) if instants.size > 1 else None
             for instants in inside
         ]
         doubt = reason_for_no_interval(inside, tails)
-    estimate_of = estimates(*measured, np.diff(cuts), doubt)
+    estimate_of = estimates(measured, np.diff(cuts), doubt)
     low, high = least.means(length), most.means(length)
     by_waits = _predictions_by_waits(changes, times, ranks, cuts)
     share = estimate_of["staleness"]
@@ -395,29 +371,33 @@ def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Flo
     )
 
 
-def _client_row(ask: int, cases: Cases, replicas: list[Estimate], cuts: Floats) -> ObservedRow:
-    """Return the row of freshness for clients who ask `ask` of the replicas and take the freshest answer.
+def _client_rows(cases: Cases, replicas: list[Estimate], cuts: Floats) -> Iterator[ObservedRow]:
+    """Yield a row of freshness for clients who ask 2, and 3, of the replicas and take the freshest answer.
 
     The replicas are drawn anew every time. `replicas` has the freshness of each, from which the value for independent
     replicas is predicted; `cuts` are the instants between batches of time.
     """
-    choices = math.comb(len(replicas), ask)
-    all_stale = np.array([math.comb(stale_count, ask) / choices for stale_count in range(len(replicas) + 1)])
-
-    def fresh(case: Case) -> Floats:
-        """Return, for each span between cuts, the expected time in which such a client would get a fresh answer."""
-        a, b = _stretches([case.source.times, *(copy.times for copy in case.copies.values())], cuts)
-        source_version = case.source.at(a)
-        stale_count = sum(np.asarray(source_version > copy.at(a), dtype=np.int64) for copy in case.copies.values())
-        return _batches((1 - all_stale[stale_count]) * (b - a), a, cuts)
-
-    measured = fresh(cases.measured)
+    sizes = [ask for ask in REPLICAS_ASKED if ask <= len(replicas)]
+    measured, least, most = (_stale_counts(case, cuts) if sizes else [] for case in cases)
     doubt = next((estimate.doubt for estimate in replicas if estimate.doubt), "")
-    freshness = estimates(measured, measured, measured, np.diff(cuts), doubt)["staleness"]
-    # Where replicas are most stale, clients get something fresh least often.
-    low, high = (float(fresh(case).sum() / (cuts[-1] - cuts[0])) for case in (cases.most, cases.least))
-    if_independent = 1 - _symmetric([1 - estimate.value for estimate in replicas], ask) / choices
-    return ObservedRow(f"clients who ask {ask}", "freshness", freshness, low, high, if_independent)
+    lengths = np.diff(cuts)
+    for ask in sizes:
+        choices = math.comb(len(replicas), ask)
+        fresh = np.array([1 - math.comb(stale, ask) / choices for stale in range(len(replicas) + 1)])
+        freshness = batch_estimate(fresh @ measured, lengths, doubt)
+        # Where replicas are most stale, clients get something fresh least often.
+        low, high = (float((fresh @ times).sum() / lengths.sum()) for times in (most, least))
+        if_independent = 1 - _symmetric([1 - estimate.value for estimate in replicas], ask) / choices
+        yield ObservedRow(f"clients who ask {ask}", "freshness", freshness, low, high, if_independent)
+
+
+def _stale_counts(case: Case, cuts: Floats) -> Floats:
+    """Return for how long 0, 1, ..., all replicas were stale at once, by that number and by the span between cuts."""
+    edges = spans(cuts, case.source.times, *(copy.times for copy in case.copies.values()))
+    stale = np.sum([case.stretches(name, edges).stale > 0 for name in case.copies], axis=0)
+    lengths = np.diff(edges)
+    counts = range(len(case.copies) + 1)
+    return np.array([add_between(cuts, edges[:-1], np.where(stale == count, lengths, 0.0)) for count in counts])
 
 
 def _symmetric(values: Sequence[float], k: int) -> float:
