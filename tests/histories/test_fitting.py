@@ -170,10 +170,13 @@ def test_what_the_index_says():
     heavy = tail_index(drawn(Pareto(1.4, rate=1), 20_000), rng)
     assert heavy.verdict.startswith("infinite variance")
     assert 1 < heavy.low < 1.4 < heavy.high < 2
-    assert tail_index(drawn(Pareto(0.5, scale=1), 20_000), rng).verdict.startswith("infinite mean")
-    assert tail_index(drawn(Exponential(rate=1), 5000), rng).verdict == "finite variance"
-    assert "excluded" in tail_index(drawn(Pareto(2.2, rate=1), 1000), rng).verdict
-    assert tail_index(drawn(Lognormal(1.0, rate=1), 100_000), rng).verdict != "infinite variance"
+    for law, n, words in (
+        (Pareto(0.5, scale=1), 5000, "infinite mean"),
+        (Exponential(rate=1), 5000, "finite variance"),
+        (Pareto(2.2, rate=1), 1000, "an infinite variance cannot be excluded"),
+        (Lognormal(2.0, rate=1), 40_000, "a lognormal tail is likelier than a power"),
+    ):
+        assert tail_index(drawn(law, n), rng).verdict.startswith(words), law
 
 
 def test_a_clock_has_no_tail():
