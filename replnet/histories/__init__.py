@@ -23,6 +23,7 @@ Two records, of a source and of a replica:
 Visits from outside:
 
     visits         visits of a source and its replicas, and the order in which versions came
+    cases          what nodes may have had over time, as far as visits tell, and how stale replicas were then
     observing      a source and its replicas from outside: how fresh each was, and clients who ask several
 """
 

@@ -66,3 +66,9 @@ def add_between(edges: Floats, begins: Floats, amounts: Floats) -> Floats:
     """Return, for each span between neighbouring edges, the sum of the amounts whose `begins` lie in it."""
     place = np.searchsorted(edges, begins, side="right") - 1
     return np.asarray(np.bincount(place, amounts, edges.size - 1), dtype=float)
+
+
+def sums_between(edges: Floats, stretches: Stretches) -> StalenessSums:
+    """Return how stale copies were in each span between neighbouring edges, none of which lies inside a stretch."""
+    amounts = stretches.stale, stretches.cost(STALENESS_AGE), stretches.cost(MISSING_UPDATES)
+    return StalenessSums(*(add_between(edges, stretches.begin, amount) for amount in amounts))

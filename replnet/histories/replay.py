@@ -15,15 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.histories.held_copies import (
-    MISSING_UPDATES,
-    STALENESS_AGE,
-    StalenessSums,
-    add_between,
-    spans,
-    stretches_of,
-    within,
-)
+from replnet.histories.held_copies import StalenessSums, spans, stretches_of, sums_between, within
 from replnet.laws import Floats
 from replnet.measure import length_below
 
@@ -40,9 +32,7 @@ def replay(updates: Floats, downloads: Floats, edges: Floats) -> StalenessSums:
     Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
     come after the first edge.
     """
-    stretches = stretches_of(downloads, downloads, updates, edges)
-    amounts = stretches.stale, stretches.cost(STALENESS_AGE), stretches.cost(MISSING_UPDATES)
-    return StalenessSums(*(add_between(edges, stretches.begin, amount) for amount in amounts))
+    return sums_between(edges, stretches_of(downloads, downloads, updates, edges))
 
 
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:

@@ -86,11 +86,12 @@ def _is_header(text: str) -> bool:
 def parse_time(written: object) -> Time | None:
     """Return the time that a number, a text or a datetime says; None if it says none."""
     if isinstance(written, str):
+        text = written.strip()
         try:
-            written = float(written)
+            written = float(text)
         except ValueError:
             try:
-                written = datetime.fromisoformat(written.strip())
+                written = datetime.fromisoformat(text)
             except ValueError:
                 return None
     if isinstance(written, datetime):
