@@ -200,17 +200,6 @@ def test_drift_of_both_is_dependence_and_is_said():
         assert half.check("updates: no drift").holds
 
 
-def test_correlated_intervals_alone_leave_the_laws_right():
-    """Alternating short and long intervals, as often as not: ages are what the laws say (Staleness Def. 4)."""
-    rng = np.random.default_rng(7)
-    updates = History(np.cumsum(np.tile([0.2, 3.0], 3000) * rng.uniform(0.9, 1.1, 6000)), "u")
-    result = audit(updates, history(rng, Exponential(rate=0.5), updates.end, "d"))
-    assert result.check("updates: intervals independent").holds is False
-    assert result.check("ages independent").holds
-    estimate = result.measured["staleness"]
-    assert abs(estimate.value - result.predicted["staleness"]["renewal laws"]) < 5 * estimate.error
-
-
 def test_no_interval_where_none_can_be_trusted():
     few = audit(*pair(8, Exponential(rate=1), Exponential(rate=0.1), 300)).measured["staleness"]
     assert "too few for 32 batches" in few.doubt

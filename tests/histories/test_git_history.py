@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import programs
 import pytest
@@ -73,51 +74,6 @@ def test_a_folder_whose_name_has_a_line_break(tmp_path):
         import_trace(folder, path="a")
 
 
-HOSTILE = """
-[core]
-    repositoryformatversion = 1
-    fsmonitor = touch {ran}
-    pager = touch {ran}
-    sshCommand = touch {ran}
-    hooksPath = {hooks}
-    attributesFile = {hooks}/attributes
-    editor = touch {ran}
-    gitProxy = touch {ran}
-    alternateRefsCommand = touch {ran}
-[extensions]
-    partialClone = origin
-[remote "origin"]
-    url = {url}
-    fetch = +refs/heads/*:refs/remotes/origin/*
-    promisor = true
-    partialclonefilter = tree:0
-    uploadpack = touch {ran};false
-[protocol]
-    allow = always
-[protocol "ext"]
-    allow = always
-[include]
-    path = {hooks}/more
-[diff]
-    external = touch {ran}
-[diff "x"]
-    textconv = touch {ran}
-    command = touch {ran}
-[log]
-    showSignature = true
-[gpg]
-    program = touch {ran}
-[credential]
-    helper = !touch {ran}
-[pager]
-    log = touch {ran}
-    rev-parse = touch {ran}
-[alias]
-    log = !touch {ran}
-    rev-parse = !touch {ran}
-"""
-
-
 def hostile(tmp_path, url):
     """A repository of two commits whose configuration names programs wherever it can; and the file they would make."""
     folder, ran, hooks = tmp_path / "work", tmp_path / "RAN", tmp_path / "hooks"
@@ -138,7 +94,7 @@ def hostile(tmp_path, url):
         (hooks / hook).write_text(f"#!/bin/sh\ntouch {ran}\n")
         (hooks / hook).chmod(0o755)
     with (folder / ".git" / "config").open("a") as file:
-        file.write(HOSTILE.format(ran=ran, hooks=hooks, url=url.format(ran=ran)))
+        file.write(Path(__file__).with_name("hostile.gitconfig").read_text().format(ran=ran, hooks=hooks, url=url))
     return folder, ran
 
 
@@ -153,7 +109,7 @@ def without(folder, revision):
 @pytest.mark.parametrize("url", ["ext::touch {ran}", "ssh://host/x", "file:///x", "git://host/x"])
 @pytest.mark.parametrize("missing", ["", "HEAD~1^{tree}", "HEAD~1", "HEAD"])
 def test_a_hostile_repository_runs_nothing(tmp_path, url, missing):
-    folder, ran = hostile(tmp_path, url)
+    folder, ran = hostile(tmp_path, url.format(ran=tmp_path / "RAN"))
     if missing:
         without(folder, missing)
         words = rf"^{folder}: lacks objects that its commits name: .* \(a complete clone: nothing is fetched"

@@ -152,6 +152,13 @@ def test_nodes_that_go_back_are_noted(visited):
     assert observe(other).notes[-1].startswith("1 visit found an older version than the one before")
 
 
+def test_a_replica_that_was_behind_in_the_instant_of_the_first_visits():
+    """Version 4 was out of date when it was first seen, as the source was seen with 5 in the same instant."""
+    rows = [(0, "m", 4), (0, "source", 5), (5, "source", 6), (8, "source", 7), (30, "m", 7)]
+    fresh = seen([*rows, (40, "m", 7), (40, "source", 7)]).rows[0]
+    assert fresh["measured"] == fresh["most"] == 10 / 40
+
+
 def test_names_that_look_like_numbers_are_in_the_order_of_the_source():
     """After 1.9 the source has 1.10, which no number says."""
     rows = [(0.0, "source", "1.8"), (0.5, "m", "1.8")]

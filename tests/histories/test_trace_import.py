@@ -22,7 +22,7 @@ from replnet.histories.trace_import import history_of, import_trace, write_times
 from replnet.laws import trace
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
-ERRORS = YAML(typ="safe").load(Path(__file__).with_name("errors.yaml"))
+RECORDS = YAML(typ="safe").load(Path(__file__).with_name("records.yaml"))
 
 
 def made(folder, name, content):
@@ -31,36 +31,14 @@ def made(folder, name, content):
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "times", "note"),
-    [
-        ("a.csv", "timestamp\n10\n30\n20\n", [10, 20, 30], "out of order: 1, sorted"),
-        ("a.csv", "30\n20\n10\n", [10, 20, 30], ""),
-        ("a.csv", "# seconds\n\n10\n10\n12.5\n", [10, 10, 12.5], "in the same instant as another: 1, kept"),
-        ("a.csv", "user,time\nx,10\ny,12\n", [10, 12], ""),
-        ("a.txt", "2024-05-01T12:00:00Z\n2024-05-01T15:00:00+02:00\n", [NOON, NOON + 3600], ""),
-        ("a.txt", "2024-05-01 12:00\n2024-05-02 12:00\n", [NOON, NOON + 86_400], "no zone"),
-        ("a.csv", f"time\n{NOON:.0f}000\n{NOON:.0f}500\n", [NOON, NOON + 0.5], "taken as ms"),
-        ("a.json", f"[{NOON:.0f}, {NOON + 5:.0f}]", [NOON, NOON + 5], ""),
-        ("a.json", '[{"id": 1, "timestamp": "2024-05-01T12:00:00Z"}, {"timestamp": "2024-05-01T13:00:00Z"}]',
-         [NOON, NOON + 3600], ""),
-        ("a.jsonl", '{"date": 3}\n\n{"date": 5}\n', [3, 5], ""),
-    ],
-)  # fmt: skip
-def test_times_are_read(tmp_path, name, content, times, note):
-    found, notes = import_trace(made(tmp_path, name, content))
-    assert found.tolist() == times
-    assert len(notes) == bool(note)
-    assert all(note in words for words in notes)
+@pytest.mark.parametrize("case", RECORDS["read"], ids=lambda case: case["text"])
+def test_times_are_read(tmp_path, case):
+    times, notes = import_trace(made(tmp_path, case["name"], case["text"]), **case.get("options", {}))
+    assert times.tolist() == case["times"]
+    assert notes == case.get("notes", [])
 
 
-def test_a_column_and_a_unit_are_taken_as_asked_for(tmp_path):
-    plain = made(tmp_path, "a.csv", "when,time\n1,2\n3,4\n")
-    assert import_trace(plain, column="when")[0].tolist() == [1, 3]
-    assert import_trace(plain, unit="ms")[0].tolist() == [0.002, 0.004]
-
-
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case["message"][:60])
+@pytest.mark.parametrize("case", RECORDS["errors"], ids=lambda case: case["message"][:60])
 def test_bad_records_say_where_and_what(tmp_path, case):
     path = made(tmp_path, case["name"], case["text"].encode("latin-1"))
     with pytest.raises(ValueError, match=r"\S") as error:
