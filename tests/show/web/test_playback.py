@@ -27,8 +27,10 @@ EVENTS = [
 ]
 
 
-def played(events: list[tuple[float, str, str, float, str | None]]) -> Playback:
-    network = rn.cascade(depth=1, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+PAIR = rn.cascade(depth=1, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+
+
+def played(events: list[tuple[float, str, str, float, str | None]], network: rn.Network = PAIR) -> Playback:
     columns = map(list, zip(*events, strict=True))
     return playback_of_events(network, dict(zip(("at", "event", "node", "left", "source"), columns, strict=True)))
 
@@ -50,6 +52,13 @@ def test_a_replica_without_a_copy_does_not_count():
     shown = played([event if event[3] != -2.0 else (*event[:3], np.nan, "source") for event in EVENTS])
     assert [copies[2] for copies in shown.copies_at(1.0)] == [0, 0]
     assert shown.freshness_by_group(2)[1]["level 1"].tolist() == [3 / 4, 4 / 8]
+
+
+def test_an_answer_is_stale_in_the_instant_of_an_update():
+    network = rn.load("redundant", ["replicas=2", "ask=1"])
+    events = [(0.0, "start", "source", -1.0, "source"), (2.0, "update", "source", np.nan, "source")]
+    events += [(2.0, "answer", "client 1", 1.0, "source"), (3.0, "query", "client 1", np.nan, None)]
+    assert played(events, network).freshness_by_group(1)[1]["clients"].tolist() == [0]
 
 
 @pytest.mark.parametrize("source", ["cooperative", "graph", "redundant", "compose", "faults", EMPTIED])
