@@ -11,11 +11,12 @@ from scipy.stats import binom
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import missing_updates, source_penalty, staleness
-from replnet.histories.audit import audit, measures, ranges_if_independent, window
+from replnet.histories.audit import audit, batch_estimate, measures, ranges_if_independent, window
 from replnet.histories.conclusion import NEAR
 from replnet.histories.history import History
 from replnet.histories.replay import replay, statistics_of_turns
 from replnet.laws import Empirical, Exponential, Gamma, Pareto
+from replnet.measure.estimate import ratio
 from replnet.testing import FALSE_ALARM
 
 UPDATES, DOWNLOADS = Exponential(rate=1), Exponential(rate=0.7)
@@ -56,6 +57,15 @@ def test_intervals_cover_what_independent_processes_have():
     for covered in inside.values():
         assert len(covered) > 130
         assert sum(covered) >= binom.ppf(FALSE_ALARM, len(covered), 0.94)
+
+
+def test_errors_allow_for_batches_that_are_like_their_neighbours():
+    x = np.random.default_rng(1).standard_normal(33)
+    lengths = np.ones(32)
+    alike, unlike = ((x[1:] + sign * 0.3 * x[:-1]) for sign in (1, -1))
+    assert batch_estimate(alike, lengths, "").error > 1.05 * ratio(alike, lengths).error
+    assert batch_estimate(unlike, lengths, "").error == ratio(unlike, lengths).error
+    assert "batches are correlated by 0.9" in batch_estimate(np.cumsum(lengths), lengths, "").doubt
 
 
 def test_renewal_laws_say_what_happens():
