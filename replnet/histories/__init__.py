@@ -3,7 +3,10 @@
 One record:
 
     history        a recorded history of events: when they came, and what their intervals have in common
+    times          times of entries: numbers or dates, with the place of each in the record
     trace_import   event times from what records them: CSV, Parquet, JSON, dumps and answers of MediaWiki, git
+    git_history    when the commits of a git repository changed a path
+    mediawiki      when pages of a MediaWiki were revised
     trace_fit      what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
     fitting        laws fitted to recorded intervals by maximum likelihood, how good they are, and how heavy the tail is
     change_rate    how often an element changes, estimated from what visits see of it
@@ -11,6 +14,7 @@ One record:
 Two records, of a source and of a replica:
 
     audit          a real replica from its two recorded histories: how stale it was, and which models hold
+    held_copies    how stale a copy was, from what a node held when
     replay         how stale a replica was at every instant, from two recorded histories, exactly
     locked_clocks  clocks of two histories: whether one record shows all of their phases, or one
     assumptions    what models assume of two histories, and whether records show that they fail
@@ -19,6 +23,7 @@ Two records, of a source and of a replica:
 Visits from outside:
 
     visits         visits of a source and its replicas, and the order in which versions came
+    cases          what nodes may have had over time, as far as visits tell, and how stale replicas were then
     observing      a source and its replicas from outside: how fresh each was, and clients who ask several
 """
 
@@ -32,7 +37,8 @@ if TYPE_CHECKING:
     from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
     from replnet.histories.history import DAY, tail
     from replnet.histories.observing import COLUMNS, Observation, observe
+    from replnet.histories.times import read_time
     from replnet.histories.trace_fit import TARGETS, TraceFit, fit
-    from replnet.histories.trace_import import history_of, import_trace, read_time, write_times
+    from replnet.histories.trace_import import history_of, import_trace, write_times
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -1,7 +1,7 @@
 """Assumptions of models about two histories, and whether records show that they fail.
 
 Of one history: that its intervals are independent, without drift and rhythm, and Poisson (history.py, fitting.py). Of
-both: that ages are independent and seen as time sees them, that every download is recorded (replay.py, 4), and that
+both: that ages are independent and seen as time sees them, that every download is recorded (replay.py, 1), and that
 no clocks are locked (phases.py).
 """
 

@@ -19,7 +19,7 @@ averages. So with independent polls, and A_U the age of the updates, mu their ra
 over all waits, whatever was recorded. (The last is an identity.) As E[w] is at most
 what intervals of one length would give, polls come at least 1 / (2 E[w]) a unit of time.
 
-Downloads turned around against the updates (replay.py, 4) show what histories with the same intervals would show if
+Downloads turned around against the updates (replay.py, 1) show what histories with the same intervals would show if
 they were independent, whatever their order and drift. Their mean is (1), but for where the circle is closed, and 95 %
 of them lie in the range that is printed beside the measured value: chance moves it so far in a record of this length.
 """
@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -38,6 +37,7 @@ from replnet.ages import direct, missing_updates, source_penalty, staleness
 from replnet.histories.assumptions import BOTH, Check, check_history, check_pair, check_phases, check_poisson
 from replnet.histories.conclusion import MEMORYLESS, RENEWAL, UNSEEN, ModelComparison, conclude
 from replnet.histories.fitting import Tail, tail_index
+from replnet.histories.held_copies import StalenessSums, within
 from replnet.histories.history import History, are_dates, correlation
 from replnet.histories.replay import conditional_age_shares, replay, statistics_of_turns, waits
 from replnet.histories.trace_import import HistorySource, history_of
@@ -109,7 +109,7 @@ def audit(
     start, end = window(updates, downloads, since, until)
     # Updates of one instant are one change: no download could tell them apart.
     u, d = np.unique(updates.times), np.unique(downloads.times)
-    inside = [times[(times >= start) & (times <= end)] for times in (u, d)]
+    inside = [within(times, start, end) for times in (u, d)]
     for history, times in zip((updates, downloads), inside, strict=True):
         if times.size < FEWEST_EVENTS:
             raise ValueError(f"{history.name}: {times.size} events while both histories run ({FEWEST_EVENTS} or more)")
@@ -165,9 +165,8 @@ def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict
     `u` and `d` are the ascending instants of updates and of downloads, replayed from `start` to `end`, with errors from
     32 batches of that time. `doubt` says why the estimates get no confidence intervals; it is empty if they get them.
     """
-    cuts = np.linspace(start, end, BATCHES + 1).tolist()
-    stale, ages, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
-    return estimates(stale, ages, missing, np.diff(cuts), doubt)
+    edges = np.linspace(start, end, BATCHES + 1)
+    return estimates(replay(u, d, edges), np.diff(edges), doubt)
 
 
 def ranges_if_independent(
@@ -178,12 +177,20 @@ def ranges_if_independent(
     `u` and `d` are the ascending instants of updates and of downloads. The values are those of replays from `start` to
     `end`, for which the downloads are shifted around this span at random, by `rng`.
     """
-    _, sums = statistics_of_turns(lambda *histories: np.array(replay(*histories)), u, d, start, end, rng)
+    _, sums = statistics_of_turns(_whole_sums, u, d, start, end, rng)
     stale, ages, missing = sums.T
     lags = np.divide(ages, stale, out=np.zeros_like(ages), where=stale > 0)
     values = np.array([stale / (end - start), ages / (end - start), lags, missing / (end - start)])
     low, high = np.quantile(values, CHANCE_QUANTILES, axis=1)
     return {metric: (float(low[i]), float(high[i])) for i, metric in enumerate(METRICS)}
+
+
+def _whole_sums(u: Floats, d: Floats, start: float, end: float) -> Floats:
+    """Return the integrals over all time from `start` to `end` of being stale, staleness age, and missing updates.
+
+    `u` and `d` are the ascending instants of updates and of downloads.
+    """
+    return np.ravel(replay(u, d, np.array([start, end])))
 
 
 def compare_with_model(
@@ -202,19 +209,18 @@ def compare_with_model(
     ]
 
 
-def estimates(stale: Floats, ages: Floats, missing: Floats, lengths: Floats, doubt: str) -> dict[str, Estimate]:
+def estimates(sums: StalenessSums, lengths: Floats, doubt: str) -> dict[str, Estimate]:
     """Return the estimates of staleness, staleness_age, lag and missing_updates, by name, from batches of time.
 
-    The arrays have an element per batch: the time in which the copy was stale, the integrals over time of its staleness
-    age and of its missing updates, and the length. `doubt` says why the estimates get no confidence intervals; it is
-    empty if they get them.
+    `sums` has the integrals over each batch, and `lengths` how long each is. `doubt` says why the estimates get no
+    confidence intervals; it is empty if they get them.
     """
-    amounts = {"staleness": (stale, lengths), "staleness_age": (ages, lengths), "lag": (ages, stale),
-               "missing_updates": (missing, lengths)}  # fmt: skip
-    return {metric: _over_batches(amount, whole, doubt) for metric, (amount, whole) in amounts.items()}
+    amounts = {"staleness": (sums.stale, lengths), "staleness_age": (sums.ages, lengths),
+               "lag": (sums.ages, sums.stale), "missing_updates": (sums.missing, lengths)}  # fmt: skip
+    return {metric: batch_estimate(amount, whole, doubt) for metric, (amount, whole) in amounts.items()}
 
 
-def _over_batches(amount: Floats, whole: Floats, doubt: str) -> Estimate:
+def batch_estimate(amount: Floats, whole: Floats, doubt: str) -> Estimate:
     """Return the estimate of sum(amount) / sum(whole), two arrays with an element per batch of time.
 
     It has no confidence interval if there is a `doubt`, a text that says why, or if neighbouring batches are clearly
@@ -251,7 +257,7 @@ def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dic
     `u` and `d` are the ascending instants of updates and of downloads; laws are those of the intervals between `start`
     and `end`. The lag of a model that predicts no staleness is NaN.
     """
-    update_law, download_law = (Empirical(np.diff(times[(times >= start) & (times <= end)])) for times in (u, d))
+    update_law, download_law = (Empirical(np.diff(within(times, start, end))) for times in (u, d))
     models = {
         RENEWAL: _predictions_by_laws(update_law, download_law),
         UNSEEN: predictions_by_waits(update_law, waits(u, d, start, end)),

@@ -4,7 +4,7 @@ A model is as good as its answers are. Large records make every assumption fail,
 in short ones, or where two clocks are locked, chance alone moves answers so far that no assumption can be told to
 fail. So a model is justified, metric by metric, where it is within NEAR of what was measured, and the assumptions
 that fail say why it is not elsewhere. Where the measured value is no further from the model than turned histories
-are (replay.py, 4), chance is a reason too.
+are (replay.py, 1), chance is a reason too.
 """
 
 from __future__ import annotations

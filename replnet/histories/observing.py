@@ -10,30 +10,28 @@ c(t) that of a replica, both counted,
     missing_updates  mean of s - c
 
 A record of changes says all of this. Visits see a change some time after it was, so `measured`, which takes every node
-to have what it was last seen with, is biased. Bounds hold for this path. If clocks agree and no node goes back, at
-any time
-
-    s is no older than what any node was seen with by then, and no newer than what the source has next       (2)
-    c is no older than what the replica was last seen with, and no newer than what it has next               (3)
-
-`least` is (1) with the oldest s and the newest c, `most` with the newest s, as early as it can be, and the oldest c.
-Updates that no visit saw count as well: between two versions that are whole numbers, there are at most as many as the
-numbers differ by; between two texts, any number. `predicted` is what the waits of the updates say by themselves if
-pulls come regardless of updates (audit.py); for clients who ask k of m replicas, what independent replicas would give.
+to have what it was last seen with, is biased. Bounds hold for this path if clocks agree and no node goes back
+(cases.py): `least` is (1) with the oldest s and the newest c, `most` with the newest s, as early as it can be, and the
+oldest c. Updates that no visit saw count as well: between two versions that are whole numbers, there are at most as
+many as the numbers differ by; between two texts, any number. `predicted` is what the waits of the updates say by
+themselves if pulls come regardless of updates (audit.py); for clients who ask k of m replicas, what independent
+replicas would give.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
-from replnet.histories.audit import BATCHES, estimates, predictions_by_waits, reason_for_no_interval
+from replnet.histories.audit import BATCHES, batch_estimate, estimates, predictions_by_waits, reason_for_no_interval
+from replnet.histories.cases import Cases, cases_of, stale_counts, staleness_of
 from replnet.histories.fitting import tail_index
+from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
 from replnet.histories.visits import RecordSource, Visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical, Floats, Ints
@@ -46,8 +44,6 @@ NOTE_LATE = "no interval: visits see changes late, so what is measured is biased
 NOTE_UNSEEN = "no upper bound: updates that no visit saw are missing too, and only whole numbers would tell how many"
 NOTE_UNDATED = "no upper bound: nobody saw when the source replaced the version that it had at first"
 NOTE_NEVER_STALE = "no upper bound: at no time was it stale for certain"
-
-VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versions of a node at a visit and at the next
 
 
 @final
@@ -152,10 +148,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         start=start,
         end=end,
         changes=_between(changes, start, end),
-        visits={
-            node: int(np.count_nonzero((instants >= start) & (instants <= end)))
-            for node, (instants, _) in visits.nodes.items()
-        },
+        visits={node: within(instants, start, end).size for node, (instants, _) in visits.nodes.items()},
         found=tuple(_rows(visits, changes, np.linspace(start, end, BATCHES + 1))),
         notes=(*notes, *visits.notes),
     )
@@ -179,142 +172,6 @@ def _start_of_known_versions(visits: Visits) -> float:
     return max(instants)
 
 
-# ---- Paths
-
-
-@final
-class Steps(NamedTuple):
-    """A function of time that has each of these values from the instant in `times` on, until the next."""
-
-    times: Floats
-    values: Floats
-
-    def at(self, instants: Floats) -> Floats:
-        """Return the values of the function at these instants, none of which may come before the first step."""
-        return np.asarray(self.values[np.searchsorted(self.times, instants, side="right") - 1])
-
-
-@final
-class Case(NamedTuple):
-    """Versions that the source and its replicas, by name, may have had over time, as numbers.
-
-    A newer version has a larger number. Unless `counted`, any number of updates may lie between two versions.
-    """
-
-    source: Steps
-    copies: dict[str, Steps]
-    counted: bool = True
-
-
-@final
-class Cases(NamedTuple):
-    """Three cases: every node as it was last seen, replicas as fresh as they can have been, and as stale."""
-
-    measured: Case
-    least: Case
-    most: Case
-
-
-def _cases(visits: Visits) -> Cases:
-    """Return the three cases that agree with the visits: as last seen, and replicas as fresh and as stale as possible.
-
-    All three are the same if there is a visit at every change.
-    """
-    order = visits.order
-    measured = _case(visits, order.ranks.astype(float), order.ranks.astype(float), _last)
-    if visits.complete:
-        return Cases(measured, measured, measured)
-    least = _case(visits, order.low, order.high, _newest)
-    scale = order.low if order.whole is None else order.whole
-    times, codes = visits.nodes[visits.source]
-    ahead = Steps(np.append(-np.inf, times[:-1]), np.maximum.accumulate(scale[codes]))
-    return Cases(measured, least, Case(ahead, _copies(visits, scale, _oldest), order.whole is not None))
-
-
-def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> Case:
-    """Return the case in which the source always has the newest version that any node was seen with by then.
-
-    `low` and `high` have a number for each version, of which the source's are from `low`, and those of replicas from
-    `high`. Between two visits a replica has what `choose` makes of the numbers at the first and at the second.
-    """
-    seen = np.argsort(visits.first_seen, kind="stable")
-    times = np.append(-np.inf, visits.first_seen[seen])
-    values = np.maximum.accumulate(np.append(-np.inf, low[seen]))
-    return Case(Steps(times, values), _copies(visits, high, choose))
-
-
-def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
-    """Return the versions of the replicas over time, by name, as `scale` numbers them.
-
-    From each visit to the next, a replica has what `choose` makes of the numbers at the first and at the second.
-    """
-    paths = {}
-    for name in visits.replicas:
-        times, codes = visits.nodes[name]
-        values = scale[codes]
-        paths[name] = Steps(times, choose(values, np.append(values[1:], values[-1])))
-    return paths
-
-
-def _last(before: Floats, after: Floats) -> Floats:
-    """Return `before`, the versions at visits, whatever `after`, those at the visits that come next."""
-    return before
-
-
-_newest, _oldest = np.maximum, np.minimum
-
-
-@final
-class VisitSums(NamedTuple):
-    """Integrals over each span between two cuts: of being stale, of the staleness age, and of missing updates.
-
-    Each is an array with an element per span, not yet divided by its length.
-    """
-
-    stale: Floats
-    ages: Floats
-    missing: Floats
-
-    def means(self, length: float) -> dict[str, float]:
-        """Return the sums of the integrals over `length`, by metric: staleness, staleness_age, missing_updates."""
-        stale, ages, missing = (float(amount.sum()) / length for amount in self)
-        return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
-
-
-def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
-    """Return the integrals of staleness, staleness age and missing updates of the replica `name` between cuts.
-
-    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them.
-    """
-    source, copy = case.source, case.copies[name]
-    a, b = _stretches([source.times, copy.times], cuts)
-    copy_version, source_version = copy.at(a), source.at(a)
-    is_stale = source_version > copy_version
-    since = np.append(source.times, np.inf)[np.searchsorted(source.values, copy_version, side="right")]
-    with np.errstate(invalid="ignore"):
-        count = (
-            np.maximum(np.floor(source_version) - np.floor(copy_version), 1.0)
-            if case.counted
-            else np.full(a.size, np.inf)
-        )
-        ages = (b - a) * ((a + b) / 2 - since)
-    amounts = (b - a, ages, (b - a) * count)
-    return VisitSums(*(_batches(np.where(is_stale, amount, 0.0), a, cuts) for amount in amounts))
-
-
-def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the spans into which all these instants divide the time within the cuts."""
-    ends = np.unique(np.concatenate([*instants, cuts]))
-    ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
-    return ends[:-1], ends[1:]
-
-
-def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
-    """Return, for each span between neighbouring cuts, the sum of the amounts whose `begins` lie in it."""
-    place = np.searchsorted(cuts, begins, side="right") - 1
-    return np.asarray(np.bincount(place, amounts, cuts.size - 1), dtype=float)
-
-
 # ---- Rows
 
 
@@ -323,11 +180,11 @@ def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
 
     `changes` are the instants of the source's changes, and `cuts` those between batches of the time that is measured.
     """
-    cases, rows = _cases(visits), list[ObservedRow]()
+    cases, rows = cases_of(visits), list[ObservedRow]()
     for name in visits.replicas:
         rows += _replica_rows(visits, cases, name, changes, cuts)
     replicas = [row.estimate for row in rows if row.metric == "freshness"]
-    return rows + [_client_row(ask, cases, replicas, cuts) for ask in REPLICAS_ASKED if ask <= len(replicas)]
+    return rows + list(_client_rows(cases, replicas, cuts))
 
 
 def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts: Floats) -> list[ObservedRow]:
@@ -336,21 +193,20 @@ def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts
     `cases` are those that agree with the visits, `changes` the instants of the source's changes, and `cuts` those
     between batches of the time that is measured.
     """
-    measured, least, most = (_sums(case, name, cuts) for case in cases)
+    measured, least, most = (staleness_of(case, name, cuts) for case in cases)
     times, codes = visits.nodes[name]
     ranks, length = visits.order.ranks[codes], float(cuts[-1] - cuts[0])
     doubt = NOTE_LATE
     if visits.complete:
         inside = [
-            instants[(instants >= cuts[0]) & (instants <= cuts[-1])]
-            for instants in (np.unique(changes), times[1:][np.diff(ranks) != 0])
+            within(instants, cuts[0], cuts[-1]) for instants in (np.unique(changes), times[1:][np.diff(ranks) != 0])
         ]
         tails = [
             tail_index(np.diff(instants), np.random.default_rng(1)) if instants.size > 1 else None
             for instants in inside
         ]
         doubt = reason_for_no_interval(inside, tails)
-    estimate_of = estimates(*measured, np.diff(cuts), doubt)
+    estimate_of = estimates(measured, np.diff(cuts), doubt)
     low, high = least.means(length), most.means(length)
     by_waits = _predictions_by_waits(changes, times, ranks, cuts)
     share = estimate_of["staleness"]
@@ -395,29 +251,25 @@ def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Flo
     )
 
 
-def _client_row(ask: int, cases: Cases, replicas: list[Estimate], cuts: Floats) -> ObservedRow:
-    """Return the row of freshness for clients who ask `ask` of the replicas and take the freshest answer.
+def _client_rows(cases: Cases, replicas: list[Estimate], cuts: Floats) -> Iterator[ObservedRow]:
+    """Yield a row of freshness for clients who ask 2, and 3, of the replicas and take the freshest answer.
 
     The replicas are drawn anew every time. `replicas` has the freshness of each, from which the value for independent
     replicas is predicted; `cuts` are the instants between batches of time.
     """
-    choices = math.comb(len(replicas), ask)
-    all_stale = np.array([math.comb(stale_count, ask) / choices for stale_count in range(len(replicas) + 1)])
-
-    def fresh(case: Case) -> Floats:
-        """Return, for each span between cuts, the expected time in which such a client would get a fresh answer."""
-        a, b = _stretches([case.source.times, *(copy.times for copy in case.copies.values())], cuts)
-        source_version = case.source.at(a)
-        stale_count = sum(np.asarray(source_version > copy.at(a), dtype=np.int64) for copy in case.copies.values())
-        return _batches((1 - all_stale[stale_count]) * (b - a), a, cuts)
-
-    measured = fresh(cases.measured)
+    if len(replicas) < min(REPLICAS_ASKED):
+        return
+    measured, least, most = (stale_counts(case, cuts) for case in cases)
     doubt = next((estimate.doubt for estimate in replicas if estimate.doubt), "")
-    freshness = estimates(measured, measured, measured, np.diff(cuts), doubt)["staleness"]
-    # Where replicas are most stale, clients get something fresh least often.
-    low, high = (float(fresh(case).sum() / (cuts[-1] - cuts[0])) for case in (cases.most, cases.least))
-    if_independent = 1 - _symmetric([1 - estimate.value for estimate in replicas], ask) / choices
-    return ObservedRow(f"clients who ask {ask}", "freshness", freshness, low, high, if_independent)
+    lengths = np.diff(cuts)
+    for ask in (ask for ask in REPLICAS_ASKED if ask <= len(replicas)):
+        choices = math.comb(len(replicas), ask)
+        fresh = np.array([1 - math.comb(stale, ask) / choices for stale in range(len(replicas) + 1)])
+        freshness = batch_estimate(fresh @ measured, lengths, doubt)
+        # Where replicas are most stale, clients get something fresh least often.
+        low, high = (float((fresh @ times).sum() / lengths.sum()) for times in (most, least))
+        if_independent = 1 - _symmetric([1 - estimate.value for estimate in replicas], ask) / choices
+        yield ObservedRow(f"clients who ask {ask}", "freshness", freshness, low, high, if_independent)
 
 
 def _symmetric(values: Sequence[float], k: int) -> float:

@@ -1,17 +1,11 @@
 """Replay of two recorded histories: how stale a replica was at every instant, exactly.
 
-A download at d brings every update up to and including d. At t the copy is the one
-of the last download d, stale since the first update f in (d, t], and misses all
-updates in (d, t] (Staleness II-C). Over a window these are sums of stretches
+A download at d brings every update up to and including d, so that from then on the replica has what left the source at
+d (Staleness II-C). How stale that is are sums over stretches (measure/stretches), and no approximation.
 
-    staleness        sum over downloads of (b - f)+                 b: the next download, or the end       (1)
-    staleness_age    sum of (b - f)+^2 / 2, the integral of the time since f                               (2)
-    missing_updates  sum over updates u of (c - u), c: the first download at or after u, or the end        (3)
-
-and no approximation. Ages A_U, A_D are the times since the last update and the last
-download. Turning one history around on a circle as long as the window keeps its
-intervals and loses what it had to do with the other, so the share of turns with a
-statistic as large as the one seen is the chance of that under independent ages  (4)
+Ages A_U, A_D are the times since the last update and the last download. Turning one history around on a circle as long
+as the window keeps its intervals and loses what it had to do with the other, so the share of turns with a statistic as
+large as the one seen is the chance of that under independent ages                                          (1)
 """
 
 from __future__ import annotations
@@ -21,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from replnet.histories.held_copies import StalenessSums, spans, stretches_of, sums_between, within
 from replnet.laws import Floats
+from replnet.measure import length_below
 
 # A function of updates, downloads, and the start and the end of a window, that returns a number or an array.
 Statistic = Callable[[Floats, Floats, float, float], Any]
@@ -30,31 +26,13 @@ TURNS = 199
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are compared
 
 
-def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
-    """Return how long a copy was stale in [start, end], and the integrals of its staleness age and missing updates.
+def replay(updates: Floats, downloads: Floats, edges: Floats) -> StalenessSums:
+    """Return how stale a copy was in each span between neighbouring `edges`, ascending instants.
 
     Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
-    come after `start`. The staleness age is the time since the first update that the copy misses, 0 while it misses
-    none.
+    come after the first edge.
     """
-    first = int(np.searchsorted(downloads, start, side="right")) - 1
-    assert first >= 0, "no copy at the start"
-    assert end > start
-    downloads_made = downloads[first : np.searchsorted(downloads, end, side="left")]
-    until = np.append(downloads_made[1:], end)
-    since = np.append(updates, np.inf)[np.searchsorted(updates, downloads_made, side="right")]
-    late = since < until
-    until, since = until[late], since[late]
-    begins = np.maximum(since, start)
-    stale = until - begins
-    # The copy there was at the start may have been stale before; that part of its age is still felt.
-    ages = stale * (until - since + begins - since) / 2
-    missed = updates[
-        np.searchsorted(updates, downloads_made[0], side="right") : np.searchsorted(updates, end, side="left")
-    ]
-    caught = np.append(downloads, np.inf)[np.searchsorted(downloads, missed, side="left")]
-    missing = np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0)
-    return float(stale.sum()), float(ages.sum()), float(missing.sum())
+    return sums_between(edges, stretches_of(downloads, downloads, updates, edges))
 
 
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:
@@ -63,7 +41,7 @@ def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Float
     Both histories are ascending instants. An update always makes the next poll one that finds a change. So these are
     what was left of a polling interval when updates came, even where polls that found nothing were not recorded.
     """
-    inside = updates[(updates >= start) & (updates <= end)]
+    inside = within(updates, start, end)
     caught = np.append(downloads, np.inf)[np.searchsorted(downloads, inside, side="left")]
     return (caught - inside)[caught <= end]
 
@@ -73,14 +51,8 @@ def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end:
 
     Both histories are ascending instants.
     """
-    inside = downloads[(downloads >= start) & (downloads <= end)]
+    inside = within(downloads, start, end)
     return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
-
-
-def _stretches(cuts: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the spans into which ascending `cuts` divide the time from `start` to `end`."""
-    inside = cuts[(cuts > start) & (cuts < end)]
-    return np.append(start, inside), np.append(inside, end)
 
 
 def _last(times: Floats, at: Floats) -> Floats:
@@ -93,7 +65,8 @@ def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: 
 
     The age of a history is the time since its last event. Both are ascending instants that begin by `start`.
     """
-    low, high = _stretches(np.union1d(updates, downloads), start, end)
+    edges = spans(np.array([start, end]), updates, downloads)
+    low, high = edges[:-1], edges[1:]
     last_update, last_download = _last(updates, low), _last(downloads, low)
     shares = np.empty((x.size, y.size))
     for i, most in enumerate(x):
@@ -108,18 +81,13 @@ def age_quantiles(times: Floats, start: float, end: float) -> Floats:
 
     They are exact, as the distribution of that age is a polygon. `times` ascend, and begin by `start`.
     """
-    low, high = _stretches(times, start, end)
+    edges = spans(np.array([start, end]), times)
+    low, high = edges[:-1], edges[1:]
     last = _last(times, low)
     ends = np.sort(np.concatenate([low - last, high - last]))
     # Time with age below each of them: the sum over stretches of ages (low, high) of what of them lies below.
-    covered = _sums_below(np.sort(low - last), ends) - _sums_below(np.sort(high - last), ends)
+    covered = length_below(low - last, high - last, ends)
     return np.asarray(np.interp(LEVELS * covered[-1], covered, ends))
-
-
-def _sums_below(points: Floats, x: Floats) -> Floats:
-    """Return, for every x, the sum over ascending points of how far x lies above the point, if it does."""
-    count = np.searchsorted(points, x, side="right")
-    return np.asarray(count * x - np.append(0.0, np.cumsum(points))[count])
 
 
 def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
@@ -172,7 +140,7 @@ def statistics_of_turns(
     """Return a statistic of two histories, and an array of it for downloads that are shifted around at random.
 
     `statistic` is a function of updates, downloads, start and end. The histories go from `start` to `end`, where they
-    close to a circle: what leaves at the end comes in at the start, (4). The 199 shifts are drawn by `rng`.
+    close to a circle: what leaves at the end comes in at the start, (1). The 199 shifts are drawn by `rng`.
     """
     length = end - start
     around = updates[(updates >= start) & (updates < end)]

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from replnet.ages import direct, rate_for
 from replnet.histories.assumptions import Check, check_history
 from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
+from replnet.histories.held_copies import stretches_of
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
-from replnet.histories.replay import replay
 from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Constant, Empirical, Exponential, Floats, Law
 
@@ -140,9 +140,9 @@ def staleness_by_phase(updates: History, rate: float) -> Floats:
     """Return an array of the staleness under constant downloads of this rate, for 16 phases of the first one."""
     period, length = 1 / rate, updates.end - updates.start
     every = np.asarray(updates.start + period * np.arange(-1, math.ceil(length / period) + 1), dtype=float)
-    stale = [
-        replay(updates.times, every + period * phase / PHASES, updates.start, updates.end)[0] for phase in range(PHASES)
-    ]
+    window = np.array([updates.start, updates.end])
+    phases = [every + period * phase / PHASES for phase in range(PHASES)]
+    stale = [stretches_of(downloads, downloads, updates.times, window).stale.sum() for downloads in phases]
     return np.array(stale) / length
 
 

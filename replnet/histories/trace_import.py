@@ -2,126 +2,30 @@
 
 Sources: CSV, text or Parquet with a column of times; JSON, as a list of times, of objects
 with one, or as MediaWiki's API answers; MediaWiki's XML dumps; and the history of a path in
-a git repository. Times are ISO 8601 dates, whose offsets count, or numbers, which are seconds
-since 1970 unless their size or `unit` says otherwise. Dumps hold millions of pages; they are
-read as a stream, packed or not, and no further than the page that is asked for.
-
-The configuration of a repository, which nobody vouches for, can name programs that git starts: a transport that
-fetches what a partial clone lacks, a monitor of its files, a checker of signatures, a filter of differences. So git
-reads the commits from an empty repository of our own, which borrows nothing but the other's objects. There it knows
-of no remote that could be asked for a missing object either, in versions that do not know GIT_NO_LAZY_FETCH yet.
+a git repository.
 """
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
 import json
-import lzma
 import math
-import os
-import shutil
-import subprocess
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, Any, TextIO
-from xml.etree.ElementTree import Element, ParseError, iterparse
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replnet.histories.git_history import commit_times
 from replnet.histories.history import History
+from replnet.histories.mediawiki import API_KEYS, OPENERS, api_entries, dump_entries
+from replnet.histories.times import Entry, times_of_entries
 from replnet.laws import Floats
-from replnet.processes import TIME_COLUMNS, date_unit, read_times
+from replnet.processes import TIME_COLUMNS, date_unit, find_column, read_rows, read_times, time_cells
 from replnet.text import FieldError, convert_times
 
-VARIABLES_KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # from the caller's environment
-SAFE_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "GIT_ALLOW_PROTOCOL": "",  # none
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_PAGER": "cat",
-}
-NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
-INCOMPLETE_MESSAGES = ("bad object", "bad tree object", "unable to read", "could not read", "failed to traverse")
-
-
-def commit_times(repository: Path, path: str) -> list[int]:
-    """Return the committer dates of the commits that changed `path`, in seconds since 1970, latest first.
-
-    They are those on the branch that is checked out; a side branch counts once, when it was merged. Raises a FieldError
-    if git fails, or if the repository has no commits or lacks objects.
-    """
-    # Git starts no program for these two questions, and reads no object.
-    answer = _git(
-        repository, {}, "rev-parse", "--path-format=absolute", "--show-object-format",
-        "--git-path", "objects", "--git-path", "shallow", "--show-cdup",
-    )  # fmt: skip
-    form, objects, shallow, *up = answer.removesuffix("\n").split("\n")
-    if len(up) > 1:
-        raise FieldError(str(repository), "lies in a folder whose name has a line break", "a folder with a plain name")
-    head = _git(repository, {}, "rev-parse", "--quiet", "--verify", "HEAD", silent="does not have any commits")
-    with TemporaryDirectory(prefix="replnet-git-") as scratch:
-        empty = Path(scratch) / "empty.git"
-        _git(repository, NO_CONFIGURATION, "init", "-q", "--bare", "--template=", f"--object-format={form}", str(empty))
-        if Path(shallow).is_file():
-            # Where a shallow clone ends, its first commit is one that has no parents.
-            shutil.copyfile(shallow, empty / "shallow")
-        top = repository.joinpath(*up).resolve()  # of the work tree, or the folder itself where there is none
-        ours = {"GIT_DIR": str(empty), "GIT_WORK_TREE": str(top), "GIT_OBJECT_DIRECTORY": objects}
-        log = _git(
-            repository, NO_CONFIGURATION | ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct",
-            "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", head.strip(), "--", path,
-        )  # fmt: skip
-    return [int(stamp) for stamp in log.split()]
-
-
-def _git(repository: Path, variables: dict[str, str], *arguments: str, silent: str = "") -> str:
-    """Run git in a repository with these arguments, and return what it prints.
-
-    `variables` are added to its environment. Raise a FieldError if git fails, with `silent` as the reason if git gives
-    none.
-    """
-    environment = {
-        name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in VARIABLES_KEPT
-    }
-    command = ["git", "-C", str(repository), "-c", "protocol.allow=never", "-c", "core.fsmonitor=false", *arguments]
-    try:
-        run = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
-            env={**environment, **SAFE_ENVIRONMENT, **variables},
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise FieldError(str(repository), "git is not installed", "git on the PATH") from None
-    if run.returncode:
-        wrong = (run.stderr.strip().splitlines() or [silent or f"git ended with {run.returncode}"])[0]
-        wrong, right = wrong.removeprefix("fatal: ").removeprefix("error: "), "a git repository with commits"
-        if any(words in wrong.lower() for words in INCOMPLETE_MESSAGES):
-            wrong = f"lacks objects that its commits name: {wrong}"
-            right = (
-                "a complete clone: nothing is fetched for one that is partial, which `git fetch --refetch` makes whole"
-            )
-        raise FieldError(str(repository), wrong, right)
-    return run.stdout
-
-
-Entry = tuple[str, object]  # the place in the source, and the time as it is written there
-Page = tuple[str, Sequence[object]]  # title, and the timestamps of its revisions
-
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-UNIT_SIZES = (("ns", 1e17), ("us", 1e14), ("ms", 1e11))  # of times since 1970, from 1973 on
 KINDS = ("csv", "parquet", "json", "xml", "git")
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".xml": "xml"}
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-API_KEYS = {"query", "batchcomplete", "continue"}
-MOST_TITLES_LISTED = 5  # in a message
 
 
 def import_trace(
@@ -149,7 +53,7 @@ def import_trace(
         "csv": lambda: _csv_entries(source, column),
         "parquet": lambda: _parquet_entries(source, column),
         "json": lambda: _json_entries(source, page),
-        "xml": lambda: _dump_entries(source, page),
+        "xml": lambda: dump_entries(source, page),
         "git": lambda: _git_entries(source, str(path)),
     }
     try:
@@ -195,37 +99,6 @@ def _kind(source: Path) -> str:
     return ENDINGS.get(endings[-1] if endings else "", "csv")
 
 
-def times_of_entries(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
-    """Return the times of all entries, in their order, and notes on how they were read.
-
-    Dates become seconds since 1970. Numbers are converted to seconds from `unit`, which is told by their size if None.
-    Raise a FieldError, which names `source` or an entry, if there are no entries, if one is no time, if dates and
-    numbers are mixed, or dates with and without a zone.
-    """
-    if not entries:
-        raise FieldError(source, "has no events", "2 or more")
-    values, zones, dates = [], dict[bool, str](), 0
-    for place, written in entries:
-        time, zoned = read_time(place, written)
-        if zoned is not None:
-            dates += 1
-            zones.setdefault(zoned, place)
-        values.append(time)
-    if len(zones) == 2:
-        raise FieldError(zones[False], "a date without a zone", f"an offset or Z, as at {zones[True]}")
-    if dates and dates < len(entries):
-        raise FieldError(source, f"{dates} dates among {len(entries) - dates} numbers", "one or the other")
-    times = np.array(values)
-    if dates:
-        return times, ["dates have no zone: taken as UTC"] if False in zones else []
-    if unit is not None:
-        return times * UNITS[unit], []
-    middle = float(np.median(np.abs(times)))
-    likely_unit = next((name for name, size in UNIT_SIZES if middle >= size), "s")
-    notes = [] if likely_unit == "s" else [f"times are taken as {likely_unit} since 1970, by their size"]
-    return times * UNITS[likely_unit], notes
-
-
 def _sort_times(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list[str]]:
     """Return times in ascending order, and `notes`, to which one is added if they were not, or if some are the same.
 
@@ -244,82 +117,22 @@ def _sort_times(source: str, times: Floats, notes: list[str]) -> tuple[Floats, l
     return times, notes
 
 
-def read_time(place: str, written: object) -> tuple[float, bool | None]:
-    """Return a number, or the seconds since 1970 of a date, and whether the date says its zone (None for a number).
+# Kinds of sources
 
-    `written` is a number, a text or a datetime. Raise a FieldError, which names `place`, if it is no time.
+
+def _csv_entries(source: Path, column: str | None) -> list[Entry]:
+    """Return the times in one column as they are written, each with its line as place.
+
+    `column` is its name, or None for the first with a usual name, else the first of all. Raise a FieldError if a line
+    is too short, or there is no such column.
     """
-    right = "a number, or an ISO 8601 date such as 2024-05-01T12:00:00Z"
-    if isinstance(written, datetime):
-        if written != written:  # what pandas has for no time
-            raise FieldError(place, "no time", right)
-        return (written if written.tzinfo else written.replace(tzinfo=UTC)).timestamp(), written.tzinfo is not None
-    if isinstance(written, bool) or not isinstance(written, (int, float, str)):
-        raise FieldError(place, f"{str(written)[:40]!r} is not a time", right)
-    try:
-        time = float(written)
-    except OverflowError:
-        time = math.inf
-    except ValueError:
-        try:
-            return read_time(place, datetime.fromisoformat(str(written).strip()))
-        except ValueError:
-            raise FieldError(place, f"{str(written).strip()[:40]!r} is not a time", right) from None
-    if not math.isfinite(time):
-        raise FieldError(place, f"{written} is not a time", right)
-    return time, None
+    rows = read_rows(source.read_text(encoding="utf-8-sig").splitlines())
+    index = find_column(str(source), rows[0].cells, column) if rows else 0
+    return [(f"{source}:{n}", text) for n, text in time_cells(str(source), rows, index, column is not None)]
 
 
-# Tables
-
-
-def _csv_entries(source: Path, column: str | None) -> Iterator[Entry]:
-    """Yield the times in one column as they are written, each with its line as place.
-
-    `column` is its name, or None for the first with a usual name, else the first of all. Lines that are empty or begin
-    with # do not count. Raise a FieldError if a line is too short, or there is no such column.
-    """
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        lines = ((n, line) for n, line in enumerate(file, 1) if line.strip() and not line.lstrip().startswith("#"))
-        first = next(lines, None)
-        if first is None:
-            return
-        mark = next((mark for mark in ",;\t" if mark in first[1]), ",")
-        names = [name.strip() for name in next(csv.reader([first[1]], delimiter=mark))]
-        at, headed = _find_column(str(source), names, column)
-        if not headed:
-            yield f"{source}:{first[0]}", names[at]
-        for n, line in lines:
-            row = next(csv.reader([line], delimiter=mark))
-            if at >= len(row):
-                raise FieldError(f"{source}:{n}", f"has {len(row)} columns", f"at least {at + 1}")
-            yield f"{source}:{n}", row[at]
-
-
-def _find_column(source: str, names: list[str], column: str | None) -> tuple[int, bool]:
-    """Return the index of the column of times, and whether the first line is a header.
-
-    `names` are the texts of the first line. `column` is a name to find, for which a FieldError that names `source` is
-    raised if it is missing; without one it is the first with a usual name, such as timestamp, else the first of all.
-    """
-    if column is not None:
-        if column not in names:
-            raise FieldError(source, f"has no column {column!r}", "one of " + ", ".join(names))
-        return names.index(column), True
-    lowered = [name.lower() for name in names]
-    index = next((lowered.index(name) for name in TIME_COLUMNS if name in lowered), None)
-    if index is not None:
-        return index, True
-    try:
-        read_time("", names[0])
-    except FieldError:
-        # A first line of words is a header; one that begins like a number is a bad time.
-        return 0, bool(names[0]) and names[0][0].isalpha()
-    return 0, False
-
-
-def _parquet_entries(source: Path, column: str | None) -> Iterator[Entry]:
-    """Yield the times in one column as they are stored, each with its row as place.
+def _parquet_entries(source: Path, column: str | None) -> list[Entry]:
+    """Return the times in one column as they are stored, each with its row as place.
 
     `column` is its name, or None for the first with a usual name, else the first of all. Raise a FieldError if there is
     none, or if the file cannot be read.
@@ -336,9 +149,8 @@ def _parquet_entries(source: Path, column: str | None) -> Iterator[Entry]:
     names = [str(name) for name in table.columns]
     if not names:
         raise FieldError(str(source), "has no columns", "a column of times")
-    at, _ = _find_column(str(source), names, column)
-    values = table.iloc[:, at].astype(object).tolist()
-    yield from ((f"{source}: row {row}", value) for row, value in enumerate(values, 1))
+    values = table.iloc[:, find_column(str(source), names, column)].astype(object).tolist()
+    return [(f"{source}: row {row}", value) for row, value in enumerate(values, 1)]
 
 
 def _json_entries(source: Path, page: str | None) -> Iterator[Entry]:
@@ -360,7 +172,7 @@ def _json_entries(source: Path, page: str | None) -> Iterator[Entry]:
             raise FieldError(f"{source}:{error.lineno}", f"is not JSON: {error.msg}", "a list of times") from None
     answers = data if isinstance(data, list) else [data]
     if any(isinstance(answer, dict) and API_KEYS & answer.keys() for answer in answers):
-        yield from _api_entries(source, answers, page)
+        yield from api_entries(source, answers, page)
         return
     if page is not None:
         raise FieldError(str(source), "has no pages", "--page TITLE of a MediaWiki export")
@@ -380,8 +192,8 @@ def _time_of_object(place: str, item: dict[str, Any]) -> object:
     return lowered[name]
 
 
-def _git_entries(repository: Path, path: str) -> Iterator[Entry]:
-    """Yield the times of the commits that changed a path, in seconds and ascending, each with the commit as place.
+def _git_entries(repository: Path, path: str) -> list[Entry]:
+    """Return the times of the commits that changed a path, in seconds and ascending, each with the commit as place.
 
     Raise a FieldError if there are none.
     """
@@ -391,103 +203,4 @@ def _git_entries(repository: Path, path: str) -> Iterator[Entry]:
     if not stamps:
         raise FieldError(str(repository), f"no commit changed {path}", "a path as `git log -- PATH` knows it")
     # Latest first, as git prints them.
-    yield from ((f"{repository}: commit {place}", stamp) for place, stamp in enumerate(reversed(stamps), 1))
-
-
-# Pages of a MediaWiki
-
-
-def _dump_entries(source: Path, page: str | None) -> Iterator[Entry]:
-    """Yield the timestamps of the revisions of the page with this title, or of the only page if it is None.
-
-    The file is an XML dump of MediaWiki, packed or not. Raise a FieldError if it is damaged, or has no such page.
-    """
-    try:
-        with OPENERS.get(source.suffix.lower(), Path.open)(source, "rb") as file:
-            revisions = _revision_entries(source, _pages(file), page)
-    except ParseError as error:
-        line, column = error.position
-        raise FieldError(f"{source}:{line}:{column + 1}", f"is not XML: {error}", "a dump of MediaWiki") from None
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, UnicodeError) as error:
-        raise FieldError(str(source), f"is damaged: {error}", "a whole file") from None
-    yield from revisions
-
-
-def _pages(file: IO[bytes]) -> Iterator[Page]:
-    """Yield title and timestamps of every page of an XML dump.
-
-    Elements are dropped as soon as they end, so memory does not grow.
-    """
-    path: list[Element] = []
-    title, stamps = "", list[object]()
-    for event, element in iterparse(file, events=("start", "end")):
-        if event == "start":
-            path.append(element)
-            continue
-        path.pop()
-        name, parent = _name(element), _name(path[-1]) if path else ""
-        if name == "title" and parent == "page":
-            title = element.text or ""
-        elif name == "timestamp" and parent == "revision":
-            stamps.append(element.text or "")
-        elif name == "page":
-            yield title, stamps
-            title, stamps = "", []
-        if path:
-            path[-1].remove(element)
-
-
-def _name(element: Element) -> str:
-    """Return the name of an element without its namespace, which differs from version to version."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def _api_entries(source: Path, answers: list[Any], page: str | None) -> list[Entry]:
-    """Return the times of the revisions of a page in answers of MediaWiki to prop=revisions, of either format version.
-
-    Each comes with its place in `source`. `page` is a title, or None for the only page. Raise a FieldError if there is
-    no such page, or several without a title, or if a revision has no time.
-    """
-    pages: dict[str, list[object]] = {}
-    for answer in answers:
-        query = answer.get("query") if isinstance(answer, dict) else None
-        page_list = query.get("pages", []) if isinstance(query, dict) else []
-        for page_data in page_list.values() if isinstance(page_list, dict) else page_list:
-            stamps = pages.setdefault(str(page_data.get("title", page_data.get("pageid"))), [])
-            for revision in page_data.get("revisions", []):
-                if "timestamp" not in revision:
-                    wrong = f"revision {len(stamps) + 1} of {page_data.get('title')!r} has no timestamp"
-                    raise FieldError(str(source), wrong, "answers to rvprop=timestamp")
-                stamps.append(revision["timestamp"])
-    if page is not None and page not in pages:
-        raise _no_page(source, page, list(pages)[:MOST_TITLES_LISTED])
-    return _revision_entries(source, pages.items(), page)
-
-
-def _revision_entries(source: Path, pages: Iterable[Page], page: str | None) -> list[Entry]:
-    """Return the times of the revisions of `page`, or of the only page if it is None, each with its place in `source`.
-
-    Pages after it are not read. Raise a FieldError if there is no such page, or several without a title.
-    """
-    chosen: Page | None = None
-    others = deque[str](maxlen=MOST_TITLES_LISTED)
-    for title, stamps in pages:
-        if page is not None and title != page:
-            others.append(title)
-            continue
-        if chosen is not None:
-            wrong = f"holds several pages, such as {chosen[0]!r} and {title!r}"
-            raise FieldError(str(source), wrong, "one of them by --page")
-        chosen = title, stamps
-        if page is not None:
-            break
-    if chosen is None:
-        raise _no_page(source, page, others)
-    return [(f"{source}: revision {place}", stamp) for place, stamp in enumerate(chosen[1], 1)]
-
-
-def _no_page(source: Path, page: str | None, others: Iterable[str]) -> FieldError:
-    """Return the error that a source has no page with this title, or none at all, with the titles of others."""
-    titles = ", ".join(map(repr, others))
-    right = f"there is {titles}" if titles else "a dump or an answer with revisions"
-    return FieldError(str(source), f"has no page{'' if page is None else f' {page!r}'}", right)
+    return [(f"{repository}: commit {place}", stamp) for place, stamp in enumerate(reversed(stamps), 1)]

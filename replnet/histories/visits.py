@@ -24,7 +24,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.histories.trace_import import times_of_entries
+from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
 from replnet.processes import TIME_COLUMNS
 from replnet.text import FieldError, count_text, suggestion

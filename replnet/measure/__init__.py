@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         metric,
         metrics,
     )
-    from replnet.measure.profile import PLACES, cumulative_curve, grid_places, pseudo_values
+    from replnet.measure.profile import PLACES, cumulative_curve, grid_places, length_below, pseudo_values
     from replnet.measure.row import (
         AT,
         COMPARED,

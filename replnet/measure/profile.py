@@ -21,6 +21,18 @@ EDGES = 2.0 ** (np.arange(-PER_OCTAVE * OCTAVES, PER_OCTAVE * OCTAVES + 1) / PER
 PLACES = EDGES.size  # place i has the ages up to edge i, above the edge before; the last one also all larger ages
 
 
+def length_below(begins: Floats, ends: Floats, x: Floats) -> Floats:
+    """Return, for every x, the length below it of the spans from `begins` to `ends`, added up over all of them, (1)."""
+
+    def sums_below(points: Floats) -> Floats:
+        """Return, for every x, the sum over these points of how far x lies above each, if it does."""
+        ascending = np.sort(points)
+        count = np.searchsorted(ascending, x, side="right")
+        return np.asarray(count * x - np.append(0.0, np.cumsum(ascending))[count])
+
+    return sums_below(begins) - sums_below(ends)
+
+
 def grid_places(ages: Floats) -> Ints:
     """Return for every age its place on the grid: the index of the least of EDGES that is not below it.
 

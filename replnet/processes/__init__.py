@@ -13,7 +13,8 @@ Laws whose intervals depend on one another:
 
     order          a law of the intervals, and the order in which they come
     sequences      listed intervals over and over, and intervals that are correlated with those before them
-    trace          recorded event times from a file: plain numbers, one to a line, or a column of CSV
+    recorded_times  times as they stand in files: rows, the column of times, numbers and dates
+    trace          the law of the intervals between recorded events, and the process that plays them again
     poisson        Poisson processes whose rate changes, by the clock or at random
     windows        events that fall into a window of the day
     superposition  the union of independent processes: many users, many authors, many feeds
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
     from replnet.processes.order import Ordered, independent_law, shuffled
     from replnet.processes.poisson import diurnal, modulated
     from replnet.processes.process_set import ProcessSet
+    from replnet.processes.recorded_times import (
+        TIME_COLUMNS,
+        date_unit,
+        find_column,
+        parse_numbers,
+        parse_time,
+        read_rows,
+        time_cells,
+    )
     from replnet.processes.renewal import (
         INSTANTS_PER_ROW,
         LARGEST_WINDOW,
@@ -61,7 +71,7 @@ if TYPE_CHECKING:
         words,
     )
     from replnet.processes.superposition import Union, superposition
-    from replnet.processes.trace import TIME_COLUMNS, date_unit, read_times, trace
+    from replnet.processes.trace import read_times, trace
     from replnet.processes.windows import windowed
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -33,14 +33,11 @@ def test_clocks_are_locked_where_beats_times_their_difference_is_below_a_period(
 
 
 def test_beats_of_a_simple_ratio_are_locked_too():
-    """Beats of 2 and 3 meet the same phases after every 1."""
+    """Beats of 2 and 3 meet the same phases after every 1; those that come again too soon are not felt."""
     found = lock(np.arange(0.0, 3000, 2), np.arange(0.5, 3000, 3))
     assert found is not None
     assert found.span == pytest.approx(1)
     assert lock(np.arange(0.0, 3000, 2), np.arange(0.5, 3000, 3.003)) is None  # 3 beats of 2 move by 0.003, 500 times
-
-
-def test_phases_that_come_again_too_soon_are_not_felt():
     assert lock(np.arange(0.0, 3000, 1), np.arange(0.5, 3000, 21 / 22)) is None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import fmean
@@ -25,59 +27,68 @@ class MadeHistory:
 
     updates: list[float]
     copies: dict[str, tuple[list[float], list[int]]]
-    visits: pd.DataFrame  # time, node, version
 
     def version(self, node: str, t: float) -> int:
+        """Return how many changes of the source a node has at an instant."""
         if node == "source":
             return bisect_right(self.updates, t)
         times, versions = self.copies[node]
         return versions[bisect_right(times, t) - 1]
 
+    def visited(self, visits: Iterable[tuple[float, str]], names: Sequence[object] | None = None) -> pd.DataFrame:
+        """Return what these visits of nodes find: time, node, and version, by its name if there are `names`."""
+        rows = [(t, node, self.version(node, t)) for t, node in visits]
+        if names is not None:
+            rows = [(t, node, names[version]) for t, node, version in rows]
+        return pd.DataFrame(rows, columns=["time", "node", "version"])
+
     def truth(self, start: float, end: float) -> dict[tuple[str, str], float]:
-        """By group and metric, from instant to instant at which anything happens."""
-        inside = {t for t in self.updates if start < t < end}
-        inside |= {t for times, _ in self.copies.values() for t in times if start < t < end}
-        cuts = sorted({start, end, *inside})
-        sums: dict[tuple[str, str], float] = {}
-
-        def add(group: str, metric: str, amount: float) -> None:
-            sums[group, metric] = sums.get((group, metric), 0.0) + amount / (end - start)
-
+        """Return every metric by group and name, from instant to instant at which anything happens."""
+        happens = [self.updates, *(times for times, _ in self.copies.values())]
+        cuts = sorted({start, end, *(t for times in happens for t in times if start < t < end)})
+        sums: dict[tuple[str, str], float] = defaultdict(float)
         for a, b in pairwise(cuts):
-            there, fresh = self.version("source", a), []
+            length, newest, fresh = (b - a) / (end - start), self.version("source", a), []
             for name in self.copies:
-                has = self.version(name, a)
-                fresh.append(has == there)
-                add(name, "freshness", (b - a) * fresh[-1])
-                add(name, "missing_updates", (b - a) * (there - has))
-                add(name, "staleness_age", 0.0 if fresh[-1] else (b - a) * ((a + b) / 2 - self.updates[has]))
+                version = self.version(name, a)
+                fresh.append(version == newest)
+                sums[name, "freshness"] += length * fresh[-1]
+                sums[name, "missing_updates"] += length * (newest - version)
+                sums[name, "staleness_age"] += 0.0 if fresh[-1] else length * ((a + b) / 2 - self.updates[version])
             for ask in (2, 3):
                 if ask <= len(fresh):
-                    served = fmean(any(some) for some in combinations(fresh, ask))
-                    add(f"clients who ask {ask}", "freshness", (b - a) * served)
+                    served = fmean(any(answers) for answers in combinations(fresh, ask))
+                    sums[f"clients who ask {ask}", "freshness"] += length * served
         for name in self.copies:
             if sums[name, "freshness"] < 1 - 1e-12:
                 sums[name, "lag"] = sums[name, "staleness_age"] / (1 - sums[name, "freshness"])
         return sums
 
 
-def made_history(number: int, updates: int = 60) -> MadeHistory:
-    """Return the history of this number, of about so many updates at rate 1 while it is visited."""
+def made_history(number: int, updates: int = 60) -> tuple[MadeHistory, pd.DataFrame]:
+    """Return the history of this number, of about so many updates at rate 1 while it is visited, and the visits."""
     rng = np.random.default_rng(number)
     span = float(updates)
     changes: list[float] = []
     while sum(t > 0 for t in changes) < updates / 4:
         changes = _instants(rng, 1.0, span, rng.choice(["even", "poisson", "heavy", "bursts"]))
-    copies: dict[str, tuple[list[float], list[int]]] = {}
+    history = MadeHistory(changes, {})
     for i in range(rng.integers(1, 5)):
         pulls = _instants(rng, float(rng.choice([0.2, 1.0, 5.0])), span, rng.choice(["even", "poisson"]))
-        upstream = rng.choice(["source", *copies]) if rng.random() < 0.4 else "source"
-        copies[f"m{i}"] = _pulled(changes, copies, str(upstream), pulls)
-    history = MadeHistory(changes, copies, pd.DataFrame())
+        upstream = rng.choice(["source", *history.copies]) if rng.random() < 0.4 else "source"
+        history.copies[f"m{i}"] = pulled(history, str(upstream), pulls)
     names = _names(rng, VERSIONS[number % len(VERSIONS)], len(changes))
-    rows = [(t, node, names[history.version(node, t)]) for t, node in _visits(rng, ["source", *copies], span)]
-    history.visits = pd.DataFrame(rows, columns=["time", "node", "version"])
-    return history
+    return history, history.visited(_visits(rng, ["source", *history.copies], span), names)
+
+
+def pulled(history: MadeHistory, upstream: str, pulls: Iterable[float]) -> tuple[list[float], list[int]]:
+    """Return when a replica that pulls so got which versions; it begins with none, long before."""
+    times, versions = [2 * BEFORE], [0]
+    for t in pulls:
+        if (version := history.version(upstream, t)) > versions[-1]:
+            times.append(t)
+            versions.append(version)
+    return times, versions
 
 
 def _instants(rng: np.random.Generator, rate: float, span: float, kind: str) -> list[float]:
@@ -92,22 +103,6 @@ def _instants(rng: np.random.Generator, rate: float, span: float, kind: str) -> 
         gaps = np.where(rng.random(count) < 0.8, 0.1, 4.6) * gaps
     times = BEFORE + rng.random() / rate + np.cumsum(gaps)
     return times[times < span].tolist()
-
-
-def _pulled(
-    changes: list[float], copies: dict[str, tuple[list[float], list[int]]], upstream: str, pulls: list[float]
-) -> tuple[list[float], list[int]]:
-    times, versions = [2 * BEFORE], [0]
-    for t in pulls:
-        if upstream == "source":
-            has = bisect_right(changes, t)
-        else:
-            their_times, their_versions = copies[upstream]
-            has = their_versions[bisect_right(their_times, t) - 1]
-        if has > versions[-1]:
-            times.append(t)
-            versions.append(has)
-    return times, versions
 
 
 def _names(rng: np.random.Generator, kind: str, count: int) -> list[object]:

@@ -26,51 +26,54 @@ Sums = dict[tuple[int, int, str], float]  # by group, row of the source and what
 ORDER = ("start", "up", "down", "update")  # at one instant; all else comes after these
 
 
-def square(x: float) -> float:
-    return x**2 / 2
-
-
-def dull(x: float) -> float:
-    return (1 + x) * math.log1p(x) - x
-
-
-# What each costs at t: of the updates that are missed, and of when the copy left its source.
-AT = {
-    "staleness": lambda t, missed, left: float(bool(missed)),
-    "staleness_age": lambda t, missed, left: t - missed[0] if missed else 0.0,
-    "change_age": lambda t, missed, left: t - missed[-1] if missed else 0.0,
-    "information_age": lambda t, missed, left: t - left,
-    "missing_updates": lambda t, missed, left: float(len(missed)),
-    "lag": lambda t, missed, left: t - missed[0] if missed else 0.0,
-    "currency(0.4)": lambda t, missed, left: float(bool(missed) and t - missed[0] >= 0.4),
-    "source_penalty(1/(1+x))": lambda t, missed, left: 1 / (1 + t - missed[0]) if missed else 0.0,
-    "source_penalty(threshold(0.3))": lambda t, missed, left: float(bool(missed) and t - missed[0] >= 0.3),
-    "update_penalty(x)": lambda t, missed, left: sum(t - u for u in missed),
-    "update_penalty(log(1+x))": lambda t, missed, left: sum(math.log1p(t - u) for u in missed),
-}  # fmt: skip
-NAMES = tuple(AT)
+# Weights of an age, each with its integral from 0.
+WEIGHTS = {
+    "1": (lambda x: 1.0, lambda x: x),
+    "x": (lambda x: x, lambda x: x**2 / 2),
+    "1/(1+x)": (lambda x: 1 / (1 + x), math.log1p),
+    "log(1+x)": (math.log1p, lambda x: (1 + x) * math.log1p(x) - x),
+    "threshold(0.3)": (lambda x: float(x >= 0.3), lambda x: max(x - 0.3, 0.0)),
+    "threshold(0.4)": (lambda x: float(x >= 0.4), lambda x: max(x - 0.4, 0.0)),
+}
+# The ages at t: of the updates that are missed, or of the copy.
+AGES = {
+    "first": lambda t, missed, left: [t - u for u in missed[:1]],
+    "last": lambda t, missed, left: [t - u for u in missed[-1:]],
+    "every": lambda t, missed, left: [t - u for u in missed],
+    "data": lambda t, missed, left: [t - left],
+}
+# What each metric adds up: a weight of which ages.
+COSTS = {
+    "staleness": ("first", "1"),
+    "staleness_age": ("first", "x"),
+    "change_age": ("last", "x"),
+    "information_age": ("data", "x"),
+    "missing_updates": ("every", "1"),
+    "lag": ("first", "x"),
+    "currency(0.4)": ("first", "threshold(0.4)"),
+    "source_penalty(1/(1+x))": ("first", "1/(1+x)"),
+    "source_penalty(threshold(0.3))": ("first", "threshold(0.3)"),
+    "update_penalty(x)": ("every", "x"),
+    "update_penalty(log(1+x))": ("every", "log(1+x)"),
+}
+NAMES = tuple(COSTS)
 # And where there is no copy; others are means over copies alone.
 AT_INFINITY = {
     "staleness": 1.0, "currency(0.4)": 1.0, "source_penalty(1/(1+x))": 0.0, "source_penalty(threshold(0.3))": 1.0,
 }  # fmt: skip
-# Their integrals over a time in which nothing happens.
-LONG = {
-    "staleness": lambda a, b, missed, left: (b - a) * bool(missed),
-    "staleness_age": lambda a, b, missed, left: square(b - missed[0]) - square(a - missed[0]) if missed else 0.0,
-    "change_age": lambda a, b, missed, left: square(b - missed[-1]) - square(a - missed[-1]) if missed else 0.0,
-    "information_age": lambda a, b, missed, left: square(b - left) - square(a - left),
-    "missing_updates": lambda a, b, missed, left: (b - a) * len(missed),
-    "lag": lambda a, b, missed, left: square(b - missed[0]) - square(a - missed[0]) if missed else 0.0,
-    "currency(0.4)": lambda a, b, missed, left: max(b - max(a, missed[0] + 0.4), 0.0) if missed else 0.0,
-    "source_penalty(1/(1+x))": lambda a, b, missed, left: (
-        math.log1p(b - missed[0]) - math.log1p(a - missed[0]) if missed else 0.0
-    ),
-    "source_penalty(threshold(0.3))": lambda a, b, missed, left: (
-        max(b - max(a, missed[0] + 0.3), 0.0) if missed else 0.0
-    ),
-    "update_penalty(x)": lambda a, b, missed, left: sum(square(b - u) - square(a - u) for u in missed),
-    "update_penalty(log(1+x))": lambda a, b, missed, left: sum(dull(b - u) - dull(a - u) for u in missed),
-}
+
+
+def cost_at(name: str, t: float, missed: list[float], left: float) -> float:
+    """Return what an answer at t costs that misses these updates, and whose copy left at `left`."""
+    about, weight = COSTS[name]
+    return sum(WEIGHTS[weight][0](age) for age in AGES[about](t, missed, left))
+
+
+def cost_between(name: str, a: float, b: float, missed: list[float], left: float) -> float:
+    """Return the cost of a copy from a to b, in which it misses these updates throughout."""
+    about, weight = COSTS[name]
+    until, since = ([WEIGHTS[weight][1](age) for age in AGES[about](t, missed, left)] for t in (b, a))
+    return sum(until) - sum(since)
 
 
 class Span(NamedTuple):
@@ -204,9 +207,9 @@ class Replay:
             if never and (question.about == "data" or not still):
                 sums[*cell, name] += whole * question.limit
             elif answer and not never:
-                sums[*cell, name] += AT[name](span.end, missed, span.left)
+                sums[*cell, name] += cost_at(name, span.end, missed, span.left)
             else:
-                sums[*cell, name] += sum(LONG[name](a, b, late, span.left) for a, b, late in pieces)
+                sums[*cell, name] += sum(cost_between(name, a, b, late, span.left) for a, b, late in pieces)
 
     def _fresh(self, span: Span) -> float:
         """Of a copy the time, of an answer 1 or 0, or what is to be expected of them."""

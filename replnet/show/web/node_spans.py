@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws import Floats, Ints
+from replnet.measure import length_below
 
 
 @final
@@ -51,17 +52,9 @@ class NodeSpans:
 
     def total_until(self, times: Floats) -> Floats:
         """Return the total length of all spans of all nodes up to each of `times`, in an array like `times`."""
-        return _total_since(self.begin, times) - _total_since(self.end, times)
+        return length_below(self.begin, self.end, times)
 
     def count_at(self, time: float, nodes: int) -> Ints:
         """Return how many spans contain the instant `time`, for each node from 0 to `nodes` - 1."""
         now = (self.begin <= time) & (time < self.end)
         return np.bincount(self.node[now], minlength=nodes)
-
-
-def _total_since(begins: Floats, times: Floats) -> Floats:
-    """Return, at each of `times`, the sum of the times that have passed since those of `begins` that are over."""
-    order = np.sort(begins)
-    sums = np.concatenate([[0.0], np.cumsum(order)])
-    count = np.searchsorted(order, times, side="right")
-    return np.asarray(count * times - sums[count])

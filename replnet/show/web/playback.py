@@ -1,11 +1,9 @@
 """Playback of a recorded run (run/event_log): which copies were fresh when.
 
-A replica that holds data from S is fresh at t if its source had no update in (S, t]. It keeps the freshest that it was
-ever sent, so between two replies what it has is fresh from the first of them until the next update after S, or not at
-all: each stretch of time with a copy has at most one fresh stretch, at its beginning. A client has what its last answer
-brought, and that is fresh or stale by the instant of the answer. Who is down when follows from the network and the
-seed: a trace has no events about it. The copies of a node that is down do not count, even if it keeps them. Means over
-time are exact:
+A replica keeps the freshest copy that it was ever sent, so that between two replies it holds the same, for a stretch of
+time (measure/stretches) that is fresh at its begin or not at all. A client has what its last answer brought, and that
+is fresh or stale by the instant of the answer. Who is down when follows from the network and the seed: a trace has no
+events about it. The copies of a node that is down do not count, even if it keeps them. Means over time are exact:
 
     fresh copies on average over (a, b]  =  (F(b) - F(a)) / (H(b) - H(a)),                      (1)
 
@@ -25,6 +23,7 @@ import numpy as np
 
 from replnet.engines import DOWN, Outages
 from replnet.laws import Flags, Floats, Ints
+from replnet.measure import Stretches, Updates
 from replnet.network import Network
 from replnet.show.web.node_spans import NodeSpans
 from replnet.show.web.outage_bands import Band, down_spans, planned_bands, planned_outages
@@ -136,6 +135,8 @@ def playback_of_events(
     departure `left` (else NaN) and the name of its `source`. `engine` is the name of the engine that ran it. Times at
     which nodes were down by `outages` are left out and become bands; None stands for no outages.
     """
+    import pandas as pd
+
     number = {name: at for at, name in enumerate(network.topology.names)}
     at, left = np.asarray(events["at"], dtype=float), np.asarray(events["left"], dtype=float)
     kind = np.asarray(events["event"])
@@ -149,21 +150,15 @@ def playback_of_events(
     at_, node_, source_, left_ = at[order], node[order], source[order], left[order]
     answered = kind[order] == "answer"
     life, over = _copy_lives(outages, node_, at_)
-    changes = {
-        number_of_source: np.sort(_changes(kind, node, at, left, number_of_source))
-        for number_of_source in np.unique(source_).tolist()
-    }
-    stop, until = np.minimum(over, end), np.empty(order.size)
-    is_new_copy = (np.diff(node_) != 0) | (np.diff(source_) != 0) | (np.diff(life) != 0)
-    first = np.flatnonzero(np.r_[True, is_new_copy][: order.size])
-    for begin, after in zip(first, [*first[1:], order.size], strict=True):
-        of_copy, updates = slice(begin, after), changes[int(source_[begin])]
-        stop[begin : after - 1] = at_[begin + 1 : after]
-        data = left_[of_copy] if answered[begin] else np.maximum.accumulate(left_[of_copy])
-        until[of_copy] = np.r_[updates, np.inf][np.searchsorted(updates, data, side="right")]
-    fresh = until > at_
+    # A replica keeps the freshest copy that it was sent, until it loses it; a client has what its last answer brought.
+    is_first = np.r_[True, (np.diff(node_) != 0) | (np.diff(source_) != 0) | (np.diff(life) != 0)][: order.size]
+    departures = np.where(answered, left_, pd.Series(left_).groupby(np.cumsum(is_first)).cummax())
+    stop = np.where(np.append(is_first, True)[1:], np.minimum(over, end), np.append(at_, end)[1:])
+    sources, row = np.unique(source_, return_inverse=True)
+    stretches = Stretches(row, at_, stop, departures, _updates(kind, node, at, left, sources))
+    fresh = stretches.first_missed_update > at_
     held = NodeSpans(node_, at_, stop)
-    ends = np.where(answered, stop, np.minimum(until, stop))
+    ends = np.where(answered, stop, stretches.fresh_until)
     good = NodeSpans(node_[fresh], at_[fresh], ends[fresh])
     if outages is not None:
         down = down_spans(outages, end)
@@ -190,14 +185,16 @@ def _copy_lives(outages: Outages | None, node: Ints, at: Floats) -> tuple[Ints, 
     return life, over
 
 
-def _changes(kind: Any, node: Ints, at: Floats, left: Floats, source: int) -> Floats:
-    """Return the instants at which a source changed: its last change before the start, and all that follow.
+def _updates(kind: Any, node: Ints, at: Floats, left: Floats, sources: Ints) -> Updates:
+    """Return the instants at which these sources changed: the last change before the start, and all that follow.
 
     `kind`, `node`, `at` and `left` are columns of events (what happened, at which node, when, and the departure of the
-    copy), and `source` is the number of a node.
+    copy), and `sources` has the numbers of nodes.
     """
-    rows = node == source
-    return np.concatenate([left[rows & (kind == "start")], at[rows & (kind == "update")]])
+    instants = np.where(kind == "start", left, at)
+    changed = np.isin(kind, ("start", "update"))
+    changes = [np.sort(instants[changed & (node == source)]) for source in sources.tolist()]
+    return Updates(np.concatenate([*changes, []]), np.cumsum([0, *(points.size for points in changes)]))
 
 
 def _columns(table: Any) -> dict[str, Any]:

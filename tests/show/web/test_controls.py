@@ -56,14 +56,19 @@ def test_controls_reach_into_tiers_nodes_clients_and_lists_of_laws():
 
 
 @pytest.mark.parametrize("source", shipped_names())
-def test_what_every_slider_gives_is_taken_as_an_override(source):
-    """At the ends and in the middle it is a value of that field, though perhaps not one that fits the others."""
+def test_a_slider_that_is_moved_stays_where_it_is_and_gives_an_override(source):
+    """Each place leads back to itself, though only so many digits are kept; at the ends the value suits the field."""
     document = document_of(source)
-    for one in controls(document, {}):
-        for place in one.slider_ends if one.kind in ("number", "whole") else ():
-            texts = assign({}, one.key, str(one.value_at(place)))
-            after = {other.key: other.value for other in controls(document, texts)}
-            assert after[one.key] == pytest.approx(one.value_at(place))
+    for control in controls(document, {}):
+        if control.kind not in ("number", "whole"):
+            continue
+        low, high = control.slider_ends
+        for place in range(round(low), round(high) + 1, max(1, round(high - low) // 200)):
+            assert replace(control, value=control.value_at(place)).position() == place
+        for place in (low, high):
+            texts = assign({}, control.key, str(control.value_at(place)))
+            values = {other.key: other.value for other in controls(document, texts)}
+            assert values[control.key] == pytest.approx(control.value_at(place))
 
 
 def test_places_of_sliders():
@@ -101,33 +106,16 @@ def test_the_command_and_the_file_give_the_network_of_the_page(source, tmp_path)
     assert copied.data() | {"name": None} == network.data() | {"name": None}
 
 
-def test_families_keep_the_rate():
-    assert family_text("exponential(rate=3)", "constant") == "constant(rate=3)"
-    assert family_text("exponential(rate=3)", "trace") == "trace(file=updates.csv)"
-
-
-def test_a_rate_per_second_is_none_of_a_network(tmp_path):
-    file = tmp_path / "times.csv"
-    for times, found in (("0\n1\n4\n", "constant(rate=0.5)"), ("2026-01-01\n2026-01-02\n", FAMILIES["constant"][1])):
-        file.write_text(times)
-        assert family_text(f"trace(file={file})", "constant") == found
-
-
-def test_the_record_of_an_example_is_not_read(tmp_path, monkeypatch):
+def test_families_keep_the_rate(tmp_path, monkeypatch):
+    """Of what has one: a rate per second is none of a network, and the record of an example is not read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "updates.csv").write_text("0\n1\n2\n")
-    assert family_text("constant(rate=1)", "trace") == "trace(file=updates.csv)"
-
-
-@pytest.mark.parametrize("source", shipped_names())
-def test_a_slider_that_was_moved_stays_where_it_is(source):
-    """At each of its places the value leads back to it, though only so many digits of it are kept."""
-    document = document_of(source)
-    sliders = [one for one in controls(document, {}) if one.kind in ("number", "whole")]
-    for control in sliders:
-        low, high = control.slider_ends
-        for place in range(round(low), round(high) + 1, max(1, round(high - low) // 200)):
-            assert replace(control, value=control.value_at(place)).position() == place
+    assert family_text("exponential(rate=3)", "constant") == "constant(rate=3)"
+    assert family_text("exponential(rate=3)", "trace") == "trace(file=updates.csv)"
+    file = tmp_path / "times.csv"
+    for times, text in (("0\n1\n4\n", "constant(rate=0.5)"), ("2026-01-01\n2026-01-02\n", FAMILIES["constant"][1])):
+        file.write_text(times)
+        assert family_text(f"trace(file={file})", "constant") == text
 
 
 def test_what_is_no_network_is_refused(tmp_path):

@@ -37,7 +37,9 @@ def answered(
     return sent
 
 
-def is_inside(sent: list[dict[str, Any]]) -> bool:
+def is_inside(*given: object, **heads: object) -> bool:
+    """Whether the guard lets this in; what it refuses it refuses outright."""
+    sent = answered(*given, **heads)
     if sent == [{"type": "inside"}]:
         return True
     assert sent[0].get("status") == 403 or sent == [{"type": "websocket.close", "code": 1008}]
@@ -51,8 +53,8 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address():
     assert b"HttpOnly; SameSite=Strict" in heads[b"set-cookie"]
     assert heads[b"cache-control"] == b"no-store"
     cookie = heads[b"set-cookie"].decode().partition(";")[0]
-    assert is_inside(answered(cookie=cookie))
-    assert is_inside(answered("websocket", cookie=cookie, origin=OWN))
+    assert is_inside(cookie=cookie)
+    assert is_inside("websocket", cookie=cookie, origin=OWN)
 
 
 def test_an_address_with_the_token_leads_nowhere_else():
@@ -61,20 +63,25 @@ def test_an_address_with_the_token_leads_nowhere_else():
 
 
 def test_nobody_else_is_let_in():
-    assert not is_inside(answered())
-    assert not is_inside(answered(query="token=guess"))
-    assert not is_inside(answered(cookie="replnet-8420=guess"))
-    assert not is_inside(answered(cookie="replnet-8421=secret"))
-    assert not is_inside(answered("websocket", origin=OWN))
-    assert not is_inside(answered("websocket", query="token=secret", origin=OWN))
+    for heads in ({}, {"query": "token=guess"}, {"cookie": "replnet-8420=guess"}, {"cookie": "replnet-8421=secret"}):
+        assert not is_inside(**heads)
+    for heads in ({"origin": OWN}, {"query": "token=secret", "origin": OWN}, {"cookie": COOKIE}):
+        assert not is_inside("websocket", **heads)
+
+
+def test_a_page_of_this_server_is_let_in():
+    assert is_inside(cookie=COOKIE)
+    assert is_inside(cookie=COOKIE, origin=OWN)
+    assert is_inside("websocket", cookie=COOKIE, origin=OWN)
+    assert is_inside("websocket", host="localhost:8420", cookie=COOKIE, origin="http://localhost:8420")
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 @pytest.mark.parametrize("host", ["evil.example:8420", "127.0.0.1:8421", "127.0.0.1", ""])
 def test_a_name_that_somebody_else_points_here_is_refused(kind, host):
-    assert not is_inside(answered(kind, cookie=COOKIE, host=host, origin=f"http://{host}"))
-    assert not is_inside(answered(kind, query="token=secret", host=host, origin=f"http://{host}"))
-    assert not is_inside(answered(kind, cookie=COOKIE, origin=OWN, given=[("host", host)]))
+    assert not is_inside(kind, cookie=COOKIE, host=host, origin=f"http://{host}")
+    assert not is_inside(kind, query="token=secret", host=host, origin=f"http://{host}")
+    assert not is_inside(kind, cookie=COOKIE, origin=OWN, given=[("host", host)])
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -83,26 +90,16 @@ def test_a_name_that_somebody_else_points_here_is_refused(kind, host):
     ["http://evil.example", "http://127.0.0.1:3000", "http://localhost:8420", "https://127.0.0.1:8420", "null"],
 )
 def test_what_another_page_sends_is_refused_though_the_browser_adds_the_cookie(kind, origin):
-    assert not is_inside(answered(kind, cookie=COOKIE, origin=origin))
-    assert not is_inside(answered(kind, cookie=COOKIE, origin=OWN, given=[("origin", origin)]))
-    assert not is_inside(answered(query="token=secret", origin=origin))
-
-
-def test_a_web_socket_says_whose_page_opens_it():
-    assert not is_inside(answered("websocket", cookie=COOKIE))
-    assert is_inside(answered("websocket", cookie=COOKIE, origin=OWN))
-    local = {"host": "localhost:8420", "cookie": COOKIE}
-    assert is_inside(answered("websocket", **local, origin="http://localhost:8420"))
-    assert is_inside(answered(cookie=COOKIE))
-    assert is_inside(answered(cookie=COOKIE, origin=OWN))
+    assert not is_inside(kind, cookie=COOKIE, origin=origin)
+    assert not is_inside(kind, cookie=COOKIE, origin=OWN, given=[("origin", origin)])
+    assert not is_inside(query="token=secret", origin=origin)
 
 
 @pytest.mark.parametrize(
     "cookie",
     [
-        f"replnet-8420=wrong; {COOKIE}",
-        f"{COOKIE}; replnet-8420=wrong",
         f"a=x; replnet-8420=wrong; {COOKIE}",
+        f"{COOKIE}; replnet-8420=wrong",
         f'a={{"b": 1}}; {COOKIE}',
         f"a b c; =; ;;{COOKIE}; d",
         f'a="x; replnet-8420=wrong"; {COOKIE}; e="',
@@ -110,10 +107,10 @@ def test_a_web_socket_says_whose_page_opens_it():
     ],
 )
 def test_cookies_of_other_servers_of_this_machine_lock_nobody_out(cookie):
-    assert is_inside(answered(cookie=cookie))
+    assert is_inside(cookie=cookie)
     others, _, own = cookie.partition(COOKIE)
-    assert is_inside(answered(given=[("cookie", others), ("cookie", COOKIE), ("cookie", own)]))
-    assert not is_inside(answered(cookie=cookie.replace("secret", "guess")))
+    assert is_inside(given=[("cookie", others), ("cookie", COOKIE), ("cookie", own)])
+    assert not is_inside(cookie=cookie.replace("secret", "guess"))
 
 
 def policy_of(sent: list[dict[str, Any]]) -> dict[str, list[str]]:

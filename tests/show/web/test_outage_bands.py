@@ -37,15 +37,14 @@ def test_where_more_changes_what_is_shorter_than_a_bin_is_weak(monkeypatch):
     assert found == [Band(0, 20, "1, 2 down", 0.025), Band(20, 40, "1, 2 down", 0.25)]
 
 
-def test_who_goes_down_again_and_again_is_down_for_its_share():
+def test_a_node_that_goes_down_again_and_again_is_down_for_its_share():
     found = bands([{"crash": "level 1", "up": "constant(period=3)", "down": "constant(period=1)"}], 400.0)
-    assert {one.label for one in found} == {"nodes down"}
-    assert sum((one.end - one.begin) * one.share for one in found) / 400 == pytest.approx(1 / 4, abs=0.01)
+    assert {band.label for band in found} == {"nodes down"}
+    assert sum((band.end - band.begin) * band.share for band in found) / 400 == pytest.approx(1 / 4, abs=0.01)
 
 
-def test_stretches_without_others_of_their_node():
+def test_spans_without_others_of_their_node():
     spans = NodeSpans(np.array([0, 1, 1]), np.array([0.0, 0.0, 5.0]), np.array([9.0, 5.0, 6.0]))
-    others = NodeSpans(np.array([1, 1]), np.array([4.0, 1.0]), np.array([5.5, 2.0]))
-    left = spans.minus(others)
+    left = spans.minus(NodeSpans(np.array([1, 1]), np.array([4.0, 1.0]), np.array([5.5, 2.0])))
     rows = sorted(zip(left.node.tolist(), left.begin.tolist(), left.end.tolist(), strict=True))
     assert rows == [(0, 0.0, 9.0), (1, 0.0, 1.0), (1, 2.0, 4.0), (1, 5.5, 6.0)]

@@ -40,12 +40,18 @@ def test_cells_are_numbers_that_sort_and_words():
     ]
 
 
-def test_time_has_a_line_per_level_and_one_for_now():
+def test_what_changes_with_time_has_a_line_each():
     drawn = series.over_time([0.5, 1.5], {"level 1": [1.0, float("nan")]}, {"level 1": 0.5}, 1.0)
-    curve, line = named(drawn, "level 1")
-    assert curve["data"] == [(0.5, 1.0), (1.5, None)]
-    assert line["data"] == [[0, 0.5], [1.5, 0.5]]
-    assert drawn["series"][-1]["data"] == [[1.0, 0.0], [1.0, 1.0]]
+    assert [line["data"] for line in named(drawn, "level 1")] == [[(0.5, 1.0), (1.5, None)], [[0, 0.5], [1.5, 0.5]]]
+    assert drawn["series"][-1]["data"] == [[1.0, 0.0], [1.0, 1.0]]  # now
+    drawn = series.pace([1.0, 2.0], [10.0, float("nan")], [0.1, 0.2])
+    messages, late = named(drawn, "messages per unit of time") + named(drawn, "mean lateness of wakes")
+    assert [line["data"] for line in (messages, late)] == [[(1.0, 10.0), (2.0, None)], [(1.0, 0.1), (2.0, 0.2)]]
+    assert (messages.get("yAxisIndex", 0), late["yAxisIndex"], len(drawn["yAxis"])) == (0, 1, 2)
+    drawn = series.queues([1.0, 2.0], {"cluster": ([1.0, 2.5], [3.0, 9.0])})
+    mean, longest = named(drawn, "cluster, mean") + named(drawn, "cluster, longest")
+    assert [line["data"] for line in (mean, longest)] == [[(1.0, 1.0), (2.0, 2.5)], [(1.0, 3.0), (2.0, 9.0)]]
+    assert mean["lineStyle"]["type"] != longest["lineStyle"]["type"]
 
 
 @pytest.fixture(scope="module")
@@ -100,20 +106,6 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
 def test_what_is_no_sweep(tmp_path):
     assert "not the directory of a run" in sweep_view(tmp_path)["error"]
     assert directory_stamp(tmp_path / "none") == []
-
-
-def test_messages_and_lateness_have_an_axis_each():
-    drawn = series.pace([1.0, 2.0], [10.0, float("nan")], [0.1, 0.2])
-    said, slip = named(drawn, "messages per unit of time") + named(drawn, "mean lateness of wakes")
-    assert [one["data"] for one in (said, slip)] == [[(1.0, 10.0), (2.0, None)], [(1.0, 0.1), (2.0, 0.2)]]
-    assert (said.get("yAxisIndex", 0), slip["yAxisIndex"], len(drawn["yAxis"])) == (0, 1, 2)
-
-
-def test_lines_have_a_mean_and_a_longest():
-    drawn = series.queues([1.0, 2.0], {"cluster": ([1.0, 2.5], [3.0, 9.0])})
-    mean, longest = named(drawn, "cluster, mean") + named(drawn, "cluster, longest")
-    assert [one["data"] for one in (mean, longest)] == [[(1.0, 1.0), (2.0, 2.5)], [(1.0, 3.0), (2.0, 9.0)]]
-    assert mean["lineStyle"]["type"] != longest["lineStyle"]["type"]
 
 
 def test_bands_are_the_darker_the_more_is_out_of_order():
