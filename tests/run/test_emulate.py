@@ -60,20 +60,15 @@ def test_measured_agrees_with_predicted(network, estimator, events, width):
             assert row.ci_high - row.ci_low < width
 
 
-@pytest.mark.parametrize("engine", ["array", "step"])
-def test_both_engines_fill_the_same_table(engine):
-    result = rn.emulate(NETWORKS["cluster"], engine, seed=3, horizon=640)
-    other = rn.emulate(NETWORKS["cluster"], seed=3, horizon=640)
+def test_the_same_seed_gives_the_same_numbers_by_any_engine():
+    result, other = (rn.emulate(NETWORKS["cluster"], engine, seed=3, horizon=640) for engine in ("array", "step"))
     assert result.rows[0].measured == pytest.approx(other.rows[0].measured, abs=1e-9)
     assert result.events == other.events
+    assert result.rows == rn.emulate(NETWORKS["cluster"], seed=3, horizon=640).rows
+    assert result.rows[0].measured != rn.emulate(NETWORKS["cluster"], seed=4, horizon=640).rows[0].measured
     assert list(result.table)[:8] == [
         "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict"
     ]  # fmt: skip
-
-
-def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
-    a, b, c = (rn.emulate(NETWORKS["single"], seed=s, horizon=1e4).rows[0].measured for s in (1, 1, 2))
-    assert a == b != c
 
 
 def test_precision_is_reached_by_more_replications():
@@ -142,12 +137,6 @@ def test_heavy_tails_get_a_mean_but_no_interval():
     assert kind.verdict == "agree"
 
 
-def test_locked_phases_are_said_and_averaged():
-    row = rn.emulate(NETWORKS["phases"], horizon=1e4).rows[0]
-    assert "phase-lock" in row.note
-    assert row.ci_high - row.ci_low > 0.05
-
-
 def test_a_disconnected_replica_has_freshness_zero():
     replica = {"downloads": "exponential(rate=1)"}
     network = rn.graph(nodes={"s": {"updates": "exponential(rate=1)"}, "a": replica, "b": replica}, links=["s -> a"])
@@ -165,22 +154,3 @@ def test_a_result_carries_where_it_comes_from():
     assert "<table" in result._repr_html_()
     assert result.events > 0
     assert result.seconds > 0
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"horizon": 0}, "horizon"),
-        ({"horizon": float("nan")}, "horizon"),
-        ({"horizon": True}, "horizon"),
-        ({"precision": -1}, "precision"),
-        ({"engine": "warp"}, "array or step"),
-        ({"estimator": "best"}, "sampled or conditional"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 1.5}, "seed"),
-        ({"replications": 0}, "replications"),
-    ],
-)
-def test_stupid_arguments_are_named(fields, words):
-    with pytest.raises(ValueError, match=words):
-        rn.emulate(NETWORKS["single"], **fields)

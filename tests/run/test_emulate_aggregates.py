@@ -7,7 +7,6 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from rows import assert_same_rows
-from scipy.special import stdtrit
 
 import replnet as rn
 from replnet.engines.array import array
@@ -68,16 +67,13 @@ def test_a_table_does_not_depend_on_the_size_of_windows(network, estimator, monk
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
 @pytest.mark.parametrize("name", ["queries", "queries of independent replicas", "tree below", "starved"])
 def test_clients_and_tiers_below_are_as_predicted(name, estimator):
-    """By Student's law of 60 replications right code fails with chance 1e-6 a row; an error of 0.04 is seen."""
-    found = rn.emulate(NETWORKS[name], seed=1, horizon=2e4, replications=60, estimator=estimator, confirm=False)
-    compared = set()
-    for row, estimate in zip(found.rows, found.estimates, strict=False):
-        if row.metric == "freshness":
-            allowed = estimate.error * stdtrit(59, 1 - FALSE_ALARM / 2)
-            assert allowed <= 0.02, row
-            assert abs(estimate.value - row.predicted) <= allowed + 1e-12, row
-            compared.add(row.group)
-    assert compared >= {"clients"}
+    """One seed in a hundred fails right code; an error of 0.04 is seen."""
+    result = rn.emulate(NETWORKS[name], seed=1, horizon=2e4, replications=60, estimator=estimator, confirm=False)
+    rows = [row for row in result.rows if row.metric == "freshness"]
+    assert "clients" in {row.group for row in rows}
+    for row in rows:
+        assert row.ci_high - row.ci_low <= 0.04, row
+        assert row.verdict == "agree", row
 
 
 def test_runs_repeat_and_go_on():

@@ -48,6 +48,8 @@ def test_all_of_them_are_kept_with_a_run(tmp_path):
         ("engine", "arry", "engine: 'arry' is not an engine (array or step)"),
         ("estimator", "x", "estimator: 'x' is not an estimator (sampled or conditional)"),
         ("seed", -1, "seed: -1 is not a whole number of 0 or more (such as 1)"),
+        ("seed", 1.5, "seed: 1.5 is not a whole number of 0 or more (such as 1)"),
+        ("replications", 0, "replications: 0 is not a whole number of 1 or more"),
         ("horizon", 0, "horizon: 0 is not a number above 0"),
         ("precision", float("nan"), "precision: nan is not a number above 0"),
         ("resolution", True, "resolution: True is not a number above 0"),

@@ -17,7 +17,7 @@ from replnet.lab.inverse.system import Optimise
 from replnet.lab.papers.p2p import cooperative
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
-from replnet.measure.verdict import Comparison, verdicts
+from replnet.measure.row import judge_rows
 
 SETTINGS = Settings(None, "conditional", 1, None, 0.002, None, 0.02)
 BASE = {"target": 0.6, "bandwidth": 10.0, "updates": "exponential(rate=1)", "downloads": "exponential", "over": {}}
@@ -38,18 +38,10 @@ def predict_size(plan):
 
 
 def assert_agree(rows):
-    cells = [
-        Comparison(
-            Estimate(row["measured"], row["error"], row["replications"]),
-            row["predicted"],
-            row["accuracy"] or 0.0,
-            row["measured"],
-        )
-        for row in rows.values()
-        if row["error"] is not None and row["predicted"] is not None
-    ]
-    assert len(cells) > 2
-    assert "differ" not in verdicts(cells)
+    """Judge all rows that have intervals and predictions, as the cells of a sweep are."""
+    judged = judge_rows([row for row in rows if row.prediction.value is not None], 0.02)
+    assert sum(bool(row.verdict) for row in judged) > 2
+    assert "differ" not in {row.verdict for row in judged}
 
 
 def exponential(rate):
@@ -62,8 +54,8 @@ def best_cluster():
 
 
 def test_the_best_cluster():
-    rows = found(solve(CLUSTER, SETTINGS))
-    best = best_cluster()
+    solved = solve(CLUSTER, SETTINGS)
+    rows, best = found(solved), best_cluster()
     assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(best.service_rate, rel=1e-9)
     assert rows["cooperative", "replicas"]["predicted"] == best.replicas
     assert rows["cooperative", "replicas"]["measured"] is None
@@ -72,15 +64,7 @@ def test_the_best_cluster():
     assert gain == pytest.approx(best.service_rate / (170 / 3), rel=1e-9)
     assert "within 1 % of the best for" in rows["cooperative", "service_rate"]["note"]
     assert rows["cooperative", "service_rate"]["error"] < 0.02 * best.service_rate
-    assert_agree(rows)
-
-
-def test_a_cluster_of_a_given_size():
-    plan = {**CLUSTER, "replicas": 30, "over": {}}
-    rows = found(predict_size(plan))
-    rate = rows["cooperative", "polls"]["predicted"]
-    assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(30 * (10 - 10 / 30 - rate), rel=1e-12)
-    assert rows["cooperative", "service_rate"]["note"] == ""
+    assert_agree(solved)
 
 
 def test_where_no_polls_are_needed():
@@ -91,19 +75,12 @@ def test_where_no_polls_are_needed():
     assert rows["cooperative", "freshness"]["measured"] > 0.8
 
 
-def test_polls_that_are_not_needed_are_known_to_be_none():
-    """Constant polls have an approximation, which does not matter without polls."""
-    rows = found(predict_size({**CLUSTER, "polls": "constant", "replicas": 5, "over": {}}))
-    assert (rows["cooperative", "polls"]["predicted"], rows["cooperative", "polls"]["accuracy"]) == (0, None)
-    assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(5 * 10 - 10)
-
-
 @pytest.mark.parametrize("superposition", [pytest.param("exact", marks=pytest.mark.verification), "poisson"])
 @pytest.mark.parametrize("downloads", ["constant", "pareto(alpha=3)"])
 def test_redundant_queries(superposition, downloads):
     plan = {**BASE, "system": "redundant", "ask": 4, "downloads": downloads, "superposition": superposition}
-    rows = found(solve(plan, replace(SETTINGS, precision=0.005)))
-    assert rows["redundant", "service_rate"]["kind"] == ("exact" if superposition == "exact" else "limit")
+    rows = solve(plan, replace(SETTINGS, precision=0.005))
+    assert found(rows)["redundant", "service_rate"]["kind"] == ("exact" if superposition == "exact" else "limit")
     assert_agree(rows)
 
 
@@ -150,8 +127,11 @@ def test_the_accuracy_of_a_formula_reaches_the_service_rate():
     """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
     plan = {**CLUSTER, "polls": "constant", "replicas": 10, "over": {}}
     rows = found(predict_size(plan))
+    assert rows["cooperative", "service_rate"]["note"] == ""  # of other sizes, as this one is given
     assert rows["cooperative", "freshness"]["accuracy"] > 0
     polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
     assert rate["accuracy"] > 0
     assert rate["accuracy"] == pytest.approx(10 * polls["accuracy"], rel=1e-9)
     assert rows["cooperative", "service_rate_gain"]["accuracy"] == pytest.approx(rate["accuracy"] / (170 / 3), rel=1e-6)
+    idle = found(predict_size(plan | {"replicas": 5}))["cooperative", "polls"]  # which need none, as is known
+    assert (idle["predicted"], idle["accuracy"]) == (0, None)
