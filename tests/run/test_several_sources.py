@@ -114,6 +114,8 @@ def test_there_is_a_row_for_every_source_that_can_be_heard(engine):
     assert all((rows[key].measured, rows[key].predicted) == (row.measured, row.predicted) for key, row in plain.items())
     predicted = rows_of(rn.predict(DEEP, measure=NAMES, by="source"))
     assert {key: row.predicted for key, row in rows.items()} == {key: row.predicted for key, row in predicted.items()}
+    many = rn.aggregate(rates=[1, 2], budget=2, order="fixed", allocate="uniform")  # of which there are too many
+    assert rn.predict(many, by="source").rows == rn.predict(many).rows
 
 
 def test_rows_per_source_are_as_predicted():
@@ -133,13 +135,6 @@ def test_rows_per_source_are_as_predicted():
         assert predicted[key].predicted == pytest.approx(value), key
     for group, note in (("clients of fast", "over the 50 %"), ("clients", "over the 75 %"), ("clients of slow", "")):
         assert predicted[group, "missing_updates"].note == (note and f"{note} of answers that bring a copy")
-
-
-def test_of_one_source_or_very_many_there_are_no_rows_besides():
-    net = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=1)")
-    assert [row.group for row in rn.emulate(net, horizon=300, by="source").rows] == ["level 1"]
-    many = rn.aggregate(rates=[1, 2], budget=2, order="fixed", allocate="uniform")
-    assert rn.predict(many, by="source").rows == rn.predict(many).rows
 
 
 def test_a_heavy_tail_spoils_the_rows_of_its_own_source():
@@ -206,7 +201,11 @@ def test_a_query_is_answered_by_a_copy_of_any_source_and_availability_is_over_so
 
 def test_an_answer_without_a_copy_is_stale_and_has_no_age():
     """Of a source that half of the answers bring: fresh 1/2 * 4/(4 + 0.1) and 1/2 * 4/(4 + 1), and ages of copies."""
-    rows = emulated(APART, 3e3, measure=[*SHARES, *AGES, "older(1)"], by="source")
+    quantiles = "age_quantile(0.3)", "age_quantile(0.6)"
+    rows = emulated(APART, 3e3, measure=[*SHARES, *AGES, "older(1)", *quantiles], by="source")
+    within, never = (rows["clients", name] for name in quantiles)
+    assert within.predicted == pytest.approx(-np.log(1 - 0.6) / 4)  # P(X <= x) = (1 - exp(-4 x)) / 2 of all answers
+    assert (never.measured, never.predicted, never.note) == (None, None, "infinite because 50 % bring no copy")
     for source, rate in (("slow", 0.1), ("fast", 1)):
         expected = {
             "freshness": 1 / 2 * 4 / (4 + rate), "older(1)": (1 + np.exp(-4)) / 2,
@@ -216,15 +215,6 @@ def test_an_answer_without_a_copy_is_stale_and_has_no_age():
         assert predicted == pytest.approx(expected)
         for name in AGES:
             assert rows[f"clients of {source}", name].note.startswith("over the 50 % of answers that bring a copy")
-
-
-def test_what_a_share_of_all_answers_stays_within_is_infinite_where_too_few_bring_a_copy():
-    """P(X <= x) = (1 - exp(-4 x)) / 2 of all answers."""
-    rows = emulated(APART, 3e3, measure=["age_quantile(0.3)", "age_quantile(0.6)"])
-    assert rows["clients", "age_quantile(0.3)"].predicted == pytest.approx(-np.log(1 - 0.6) / 4)
-    never = rows["clients", "age_quantile(0.6)"]
-    assert (never.measured, never.predicted) == (None, None)
-    assert never.note == "infinite because 50 % bring no copy"
 
 
 def test_the_share_that_brings_a_copy_is_counted_where_there_is_no_formula():
