@@ -123,7 +123,7 @@ def test_a_copy_that_is_lost_at_time_zero_is_not_behind():
     gone = {"crash": "level 1", "at": 0, "lasts": 2, "copy": "empty"}
     net = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=0.2)", faults=[gone])
     for engine in ("array", "step"):
-        rows = table(net, ["staleness"], engine=engine, replications=100, confirm=False)
+        rows = table(net, ["staleness"], engine=engine, replications=10, confirm=False)
         assert rows["staleness"].measured == pytest.approx(1 - rows["freshness"].measured, rel=1e-9)
 
 
