@@ -105,7 +105,7 @@ def test_files_that_cannot_be(name, words, tmp_path):
 
 
 def test_a_disk_that_refuses(tmp_path, monkeypatch):
-    """No permission, and no room any more; whoever runs this may be root, to whom nothing is refused."""
+    """No permission, and no room at any point; whoever runs this may be root, to whom nothing is refused."""
     opened = os.open
 
     def refuse(path, *how, **more):
@@ -113,12 +113,16 @@ def test_a_disk_that_refuses(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return opened(path, *how, **more)
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
+    closed = pq.ParquetWriter.close
+    no_room = r"^trace: .*No space left .*\(name a place with room for it\)"
     for where, name, refusal, words in (
         (os, "open", refuse, r"^trace: .*cannot be written: Permission denied"),
-        (pq.ParquetWriter, "write_table", full, r"^trace: .*No space left .*\(name a place with room for it\)"),
+        (pq, "ParquetWriter", full, no_room),
+        (pq.ParquetWriter, "write_table", full, no_room),
+        (pq.ParquetWriter, "close", lambda writer: closed(writer) or full(), no_room),
     ):
         monkeypatch.setattr(where, name, refusal)
         with pytest.raises(ValueError, match=words):
@@ -149,31 +153,18 @@ with event_log(sys.argv[1], tree, 1, "array"):
 """
 
 
-@pytest.fixture
-def another(tmp_path):
-    """Another process, which writes a trace until it is killed."""
-    file = tmp_path / "events.parquet"
-    pipe = subprocess.PIPE
-    with programs.running([sys.executable, "-c", WRITING, file], stdin=pipe, stdout=pipe) as one:
-        assert one.stdout.readline() == b"writing\n"
-        yield one
-
-
-def test_a_file_that_another_run_writes_is_refused_before_anything_runs(another, tmp_path):
-    file = tmp_path / "events.parquet"
-    words = f"trace: {file}: process {another.pid} on {socket.gethostname()} is writing here (wait until it ends"
-    for engine in ("array", "step", "live"):
-        done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
-        assert done.returncode == BAD_INPUT
-        assert done.stderr.startswith(words)
-    assert another.poll() is None
-    assert file.with_name("events.parquet.part").exists()
-
-
-def test_a_run_that_was_killed_is_in_nobodys_way(another, tmp_path):
-    file = tmp_path / "events.parquet"
-    another.kill()
-    another.wait()
+def test_a_file_that_another_run_writes_is_refused_until_that_was_killed(tmp_path):
+    """Refused before anything runs; and what a run leaves that was killed is in nobody's way."""
+    file, pipe = tmp_path / "events.parquet", subprocess.PIPE
+    with programs.running([sys.executable, "-c", WRITING, file], stdin=pipe, stdout=pipe) as other:
+        assert other.stdout.readline() == b"writing\n"
+        words = f"trace: {file}: process {other.pid} on {socket.gethostname()} is writing here (wait until it ends"
+        for engine in ("array", "step", "live"):
+            done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
+            assert (done.returncode, done.stderr[: len(words)]) == (BAD_INPUT, words)
+        assert other.poll() is None
+        other.kill()
+        other.wait()
     assert {path.name for path in tmp_path.iterdir()} == {"events.parquet.part", "events.parquet.lock"}
     rn.emulate(TREE, horizon=64, trace=file)
     assert set(pd.read_parquet(file).replication) == set(range(32))

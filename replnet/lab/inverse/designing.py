@@ -57,10 +57,10 @@ class Candidate:
     predicted: float
     result: Emulated | None = field(default=None, repr=False)
 
-    @cached_property
+    @property
     def network(self) -> Network:
         """The network of the candidate at its rates."""
-        return Network.from_data(self.built.data)
+        return self.built.network
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -69,9 +69,9 @@ class Candidate:
 
     def row(self, metric: str) -> dict[str, Any]:
         """Return the candidate's row of the table, by COLUMNS; what was not measured of `metric` is None."""
-        rows = self.result.about(metric, self.built.group) if self.result else []
+        rows = self.result.about(metric, self.built.shape.group) if self.result else []
         measured = rows[0].data() if rows else {}
-        rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates.items())
+        rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates_by_name.items())
         predicted_part = (
             self.architecture, self.pulls, rates, self.built.messages, self.built.answers["source"],
             self.built.busiest, self.fits, self.predicted,
@@ -196,8 +196,8 @@ def _add_candidates(
                 best = search.best(ray)
                 ray = best.ray
                 if pulls in laws:
-                    built, value = search.build(best)
-                    candidates.append(Candidate(name, _family(pulls), built, built.busiest <= needs.limit, value))
+                    value = search.predict(best)
+                    candidates.append(Candidate(name, _family(pulls), best, best.busiest <= needs.limit, value))
             except FieldError as error:
                 if pulls in laws:
                     why[f"{name}, {_family(pulls)}"] = error.wrong

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, final
+from typing import final
 
 from replnet.ages import UnreachableError
 from replnet.deadline import require_time
 from replnet.lab.inverse.architectures import CandidateNetwork, Needs, Shape
-from replnet.lab.inverse.search import AMOUNT_PRECISION, Amounts, cheapest_amounts, least_amount, ray_through
+from replnet.lab.inverse.search import AMOUNT_PRECISION, Amounts, cheapest_amounts, least_amount
 from replnet.lab.inverse.targets import predict_worst
 from replnet.laws import Law, at_rate, law
 from replnet.network import Network
@@ -37,39 +36,6 @@ LEAST_SHARE = 2e-4  # of all messages: pulls that take less are needless
 
 
 @final
-@dataclass(frozen=True)
-class BestRates:
-    """A shape at its rates of the fewest messages, none above its limit.
-
-    `rates` and `limits` have one entry for each of the shape's pulls.
-    """
-
-    shape: Shape
-    rates: Amounts
-    limits: Amounts
-
-    @property
-    def messages(self) -> float:
-        """The messages of all nodes per unit of time."""
-        return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
-
-    @property
-    def ray(self) -> Amounts:
-        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits."""
-        return ray_through(self.rates, self.limits)
-
-    def rules_out(self, shape: Shape, limits: Amounts) -> bool:
-        """Whether another shape, with these limits of its rates, is no better than this one.
-
-        It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
-        """
-        if not all(map(operator.le, self.shape.messages, shape.messages)):
-            return False
-        rates = zip(self.rates, self.limits, limits, strict=True)
-        return all(rate < limit or other <= limit for rate, limit, other in rates)
-
-
-@final
 class RateSearch:
     """The search for the rates of the fewest messages of one architecture, with pulls of one law, that meet a target.
 
@@ -81,7 +47,7 @@ class RateSearch:
         self._values: dict[Amounts, float] = {}  # predictions by rates, which are the same for all shapes
         self._missed = list[Amounts]()  # rates that do not meet the target, none of them below another
 
-    def best(self, ray: Amounts | None) -> BestRates:
+    def best(self, ray: Amounts | None) -> CandidateNetwork:
         """Return the cheapest shape within the limit on answers, with its rates.
 
         If none meets the target within it, the limit is the least that any shape can keep to. The search begins on
@@ -98,18 +64,17 @@ class RateSearch:
         assert best is not None
         return best
 
-    def build(self, best: BestRates) -> tuple[CandidateNetwork, float]:
-        """Return the network at these rates, and the predicted value of the target's metric.
+    def predict(self, best: CandidateNetwork) -> float:
+        """Return the predicted value of the target's metric for the network that was found.
 
         Raises FieldError if hardly any messages are those of one of its pulls, which are then needless.
         """
         for pulls, rate in zip(best.shape.pulls, best.rates, strict=True):
-            if pulls.messages * rate < LEAST_SHARE * best.messages:
+            if pulls.messages * rate < LEAST_SHARE * best.messages_of_pulls:
                 raise FieldError("target", f"it takes fewer messages without {pulls.name}", "another architecture")
-        built = best.shape.build(self._needs.source, self._pulls, best.rates)
         if best.shape.thin is best.shape.specify:
-            return built, self._values[best.rates]
-        return built, self._predict(built.data, built.group)
+            return self._values[best.rates]
+        return self._predict(best.network, best.shape.group)
 
     def _look_below(self) -> None:
         """Find for each of the pulls a rate below which no rates of the others help, and store it as one that misses.
@@ -125,12 +90,12 @@ class RateSearch:
             rate = least_amount(lambda x, of=others: self._margin(shape, _multiply(x, of)), rate)  # type: ignore[misc]
             self._missed.append(_multiply(rate * (1 - 2 * AMOUNT_PRECISION), others))
 
-    def _best_within(self, limit: float, ray: Amounts | None) -> BestRates | None:
+    def _best_within(self, limit: float, ray: Amounts | None) -> CandidateNetwork | None:
         """Return the cheapest shape in which no node answers more than `limit`, with its rates; None if none will do.
 
         The search begins on `ray`, as rates in proportion, or with a coarse look at all rates if it is None.
         """
-        bests, in_vain = list[BestRates](), 0
+        bests, in_vain = list[CandidateNetwork](), 0
         for shape in self._shapes():
             require_time()
             if max(shape.served.values()) > limit or in_vain > MOST_IN_VAIN:
@@ -139,7 +104,8 @@ class RateSearch:
             if any(best.rules_out(shape, limits) for best in bests):
                 continue
             if limit == math.inf or self._meets(shape, limits):
-                bests.append(BestRates(shape, self._rates(shape, limits, ray), limits))
+                rates = self._rates(shape, limits, ray)
+                bests.append(CandidateNetwork(shape, self._needs.source, self._pulls, rates, limits))
                 ray = bests[-1].ray
                 bests.sort(key=lambda best: best.messages)
                 in_vain = 0 if bests[0].shape is shape else in_vain + 1
@@ -208,15 +174,16 @@ class RateSearch:
         """
         if rates not in self._values:
             laws = [str(at_rate(self._pulls, rate)) for rate in rates]
-            self._values[rates] = self._predict(self._needs.source | shape.thin(laws), shape.group)
+            network = Network.from_data(self._needs.source | shape.thin(laws))
+            self._values[rates] = self._predict(network, shape.group)
         return self._target.margin(self._values[rates])
 
-    def _predict(self, data: Mapping[str, Any], group: str) -> float:
-        """Return the target's metric by formula for `group` of the network with these fields.
+    def _predict(self, network: Network, group: str) -> float:
+        """Return the target's metric by formula for `group` of a network.
 
         Raises FieldError if there is no such row, or no formula.
         """
-        value = predict_worst(Network.from_data(data), self._target, group)
+        value = predict_worst(network, self._target, group)
         if value is None:
             raise FieldError("target", f"{self._target.metric} has no formula there", "another metric")
         return value

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import replnet as rn
-from replnet.lab.inverse.architectures import Needs, architectures
+from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
 
 E1 = "exponential(rate=1)"
 NEEDS = Needs(E1, 7, 21.0, 50.0)
@@ -15,13 +15,13 @@ SHAPES = [(name, shape) for name, shapes in architectures(NEEDS).items() for sha
 
 
 def rates_of(shape):
-    return [3.0 + 0.5 * i for i in range(len(shape.pulls))]
+    return tuple(3.0 + 0.5 * i for i in range(len(shape.pulls)))
 
 
 def test_messages_and_answers_are_those_of_the_network():
     for name, shape in SHAPES:
-        built = shape.build(NEEDS.source, rn.law(E1), rates_of(shape))
-        graph, messages, heard = rn.Network.from_data(built.data).graph, 0.0, Counter()
+        built = CandidateNetwork(shape, NEEDS.source, rn.law(E1), rates_of(shape), ())
+        graph, messages, heard = built.network.graph, 0.0, Counter()
         for node, about in graph.nodes(data=True):
             above = [up for up, _, kind in graph.in_edges(node, data="kind") if kind == "download"]
             messages += about["downloads"].rate if "downloads" in about else 0
@@ -42,7 +42,7 @@ def test_at_their_limits_nodes_answer_as_much_as_they_may():
     for _, shape in SHAPES:
         limits = shape.limits(NEEDS.limit)
         if min(limits) > 0:
-            answers = shape.build(NEEDS.source, rn.law(E1), limits).answers
+            answers = CandidateNetwork(shape, NEEDS.source, rn.law(E1), limits, limits).answers
             assert [answers[pulls.ask] for pulls in shape.pulls] == pytest.approx([NEEDS.limit] * len(limits))
 
 

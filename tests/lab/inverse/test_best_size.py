@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,7 +16,7 @@ from replnet.lab.experiment.subjects import Settings
 from replnet.lab.inverse.best_size import BestSize, Solution, find_best_size
 from replnet.lab.inverse.system import Optimise
 from replnet.lab.papers.p2p import cooperative
-from replnet.laws import Exponential
+from replnet.laws import at_rate
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import judge_rows
 
@@ -28,13 +29,13 @@ def found(rows):
     return {(row.group, row.metric): row.record() for row in rows}
 
 
-def solve(plan, settings):
+def solve(plan, settings=SETTINGS):
     rows, *_ = BestSize(plan).run(settings, longer=False)
     return rows
 
 
 def predict_size(plan):
-    return BestSize(plan).predict(SETTINGS)
+    return found(BestSize(plan).predict(SETTINGS))
 
 
 def assert_agree(rows):
@@ -44,17 +45,14 @@ def assert_agree(rows):
     assert "differ" not in {row.verdict for row in judged}
 
 
-def exponential(rate):
-    return Exponential(rate=rate)
-
-
 def best_cluster():
     """Of random selection; 42 replicas are best by Table 1 (test_theory_service)."""
-    return cooperative(10, 0.6, 42, Exponential(rate=1), exponential, exponential)
+    exponential = partial(at_rate, "exponential")
+    return cooperative(10, 0.6, 42, exponential(1), exponential, exponential)
 
 
 def test_the_best_cluster():
-    solved = solve(CLUSTER, SETTINGS)
+    solved = solve(CLUSTER)
     rows, best = found(solved), best_cluster()
     assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(best.service_rate, rel=1e-9)
     assert rows["cooperative", "replicas"]["predicted"] == best.replicas
@@ -69,7 +67,7 @@ def test_the_best_cluster():
 
 def test_where_no_polls_are_needed():
     """m = 2: downloads at rate 5 are fresh enough, so that all else serves."""
-    rows = found(solve({**CLUSTER, "replicas": 2, "over": {}}, SETTINGS))
+    rows = found(solve({**CLUSTER, "replicas": 2, "over": {}}))
     assert rows["cooperative", "polls"]["predicted"] == 0
     assert rows["cooperative", "service_rate"]["measured"] == pytest.approx(10)
     assert rows["cooperative", "freshness"]["measured"] > 0.8
@@ -98,7 +96,7 @@ def test_recent_selection_is_optimised_by_emulation():
 
 
 def test_out_of_reach():
-    (row,) = solve({**CLUSTER, "target": 0.95}, SETTINGS)
+    (row,) = solve({**CLUSTER, "target": 0.95})
     assert row.note == "the target needs 19 downloads per unit of time, above the bandwidth 10"
     assert row.measured is row.predicted is None
 
@@ -126,12 +124,12 @@ def test_the_search_finds_the_peak_within_its_bounds(best):
 def test_the_accuracy_of_a_formula_reaches_the_service_rate():
     """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
     plan = {**CLUSTER, "polls": "constant", "replicas": 10, "over": {}}
-    rows = found(predict_size(plan))
+    rows = predict_size(plan)
     assert rows["cooperative", "service_rate"]["note"] == ""  # of other sizes, as this one is given
     assert rows["cooperative", "freshness"]["accuracy"] > 0
     polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
     assert rate["accuracy"] > 0
     assert rate["accuracy"] == pytest.approx(10 * polls["accuracy"], rel=1e-9)
     assert rows["cooperative", "service_rate_gain"]["accuracy"] == pytest.approx(rate["accuracy"] / (170 / 3), rel=1e-6)
-    idle = found(predict_size(plan | {"replicas": 5}))["cooperative", "polls"]  # which need none, as is known
+    idle = predict_size(plan | {"replicas": 5})["cooperative", "polls"]  # which need none, as is known
     assert (idle["predicted"], idle["accuracy"]) == (0, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from interrupts import ending
 
 import replnet as rn
 from replnet.deadline import OutOfTime
-from replnet.lab.inverse.architectures import Needs, architectures
+from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
 from replnet.lab.inverse.designing import design
 from replnet.lab.inverse.rate_search import RateSearch
 from replnet.lab.inverse.search import least_amount
@@ -26,16 +27,16 @@ TIER, CLUSTER = "a tier above", "cluster, 1 a poll"
 
 
 def best_network(updates, replicas, target, limit, architecture, pulls):
-    """The network of the fewest messages, the prediction for it, its shape, and a function of margins by rates."""
+    """The network of the fewest messages, the prediction for it, and a function of margins by rates."""
     needs, goal = Needs(updates, replicas, 0.0, limit), read_target(target)
     search = RateSearch(needs, goal, rn.law(pulls), architectures(needs)[architecture])
     best = search.best(None)
 
     def margin(rates, shape=best.shape):
-        network = rn.Network.from_data(shape.build(needs.source, rn.law(pulls), rates).data)
+        network = CandidateNetwork(shape, needs.source, rn.law(pulls), tuple(rates), ()).network
         return goal.margin(predict_worst(network, goal, shape.group))
 
-    return *search.build(best), best.shape, margin
+    return best, search.predict(best), margin
 
 
 def fewest_messages(replicas, target, limit, tiers):
@@ -68,7 +69,7 @@ def fewest_messages(replicas, target, limit, tiers):
 def test_no_grid_of_rates_and_nodes_has_fewer_messages(replicas, target, limit, tiers):
     """A step of the grid is 2 %, so that the best of it is within a thousandth of the best there is, or nearly."""
     name = (TIER, "two tiers above")[tiers - 1]
-    built, value, *_ = best_network(E1, replicas, f"freshness >= {target}", limit, name, E1)
+    built, value, _ = best_network(E1, replicas, f"freshness >= {target}", limit, name, E1)
     assert value >= target
     assert built.busiest <= limit
     best = fewest_messages(replicas, target, limit, tiers)
@@ -91,13 +92,12 @@ def test_no_grid_of_rates_and_nodes_has_fewer_messages(replicas, target, limit, 
 def test_no_other_ratio_of_rates_takes_fewer(updates, target, pulls, architecture):
     """With the same nodes, over ratios near and far, simple ones among them, each with the least rates that will do."""
     replicas, limit = (2, 2.0) if architecture == CLUSTER else (6, 12.0)
-    built, _, shape, margin = best_network(updates, replicas, target, limit, architecture, pulls)
-    limits = shape.limits(max(built.busiest, limit))
+    built, _, margin = best_network(updates, replicas, target, limit, architecture, pulls)
+    limits, costs = built.shape.limits(max(built.busiest, limit)), built.shape.messages
     for ratio in (0.3, 1 / 2, 2 / 3, 1, 3 / 2, 2, 5, 20):
         rate = least_amount(lambda r, ratio=ratio: margin((r * ratio, r)))
         if rate * ratio <= limits[0] and rate <= limits[1]:
-            cost = shape.messages[0] * rate * ratio + shape.messages[1] * rate
-            assert built.messages <= cost * 1.0005
+            assert built.messages <= (costs[0] * ratio + costs[1]) * rate * 1.0005
 
 
 def test_phases_that_lock_make_no_ratio_of_constant_rates_better_than_its_neighbours():
@@ -121,7 +121,7 @@ def test_phases_that_lock_make_no_ratio_of_constant_rates_better_than_its_neighb
 def test_rounded_rates_meet_the_target_and_keep_to_the_limit(replicas, target, limit, architecture):
     """Whether the limit is the one that was asked for, or the least that there is."""
     try:
-        built, value, _, margin = best_network(E1, replicas, f"freshness >= {target}", limit, architecture, E1)
+        built, value, margin = best_network(E1, replicas, f"freshness >= {target}", limit, architecture, E1)
     except FieldError as error:
         if "without polls" not in str(error):
             raise
@@ -141,7 +141,7 @@ def test_rounded_rates_meet_the_target_and_keep_to_the_limit(replicas, target, l
 )  # fmt: skip
 def test_what_keeps_to_no_limit_answers_the_least_that_it_can(replicas, target, limit):
     """Where nothing fits: the number of nodes with which the busiest has the least to do, as all have as much."""
-    built, *_ = best_network(E1, replicas, f"freshness >= {target}", limit, TIER, E1)
+    built, _, _ = best_network(E1, replicas, f"freshness >= {target}", limit, TIER, E1)
     assert built.busiest > limit
     loads = np.geomspace(limit, 1e4, 200_000)
     least_of_all = math.inf
@@ -164,18 +164,16 @@ def test_those_within_the_limit_come_first_and_the_best_are_measured():
     assert str(found).startswith(" ")
     for one in found.candidates:  # none of the rates can be a thousandth less
         assert one.predicted >= 0.8
-        shapes = architectures(Needs(E1, 30, 60.0, 50.0))[one.architecture]()
-        (shape,) = (shape for shape in shapes if [pulls.name for pulls in shape.pulls] == [*one.built.rates])
-        for name in one.built.rates:
-            rates = [rate * (0.999 if other == name else 1) for other, rate in one.built.rates.items()]
-            less = rn.Network.from_data(shape.build({"updates": E1}, rn.law(E1), rates).data)
-            assert rn.predict(less).about("freshness", shape.group)[0].predicted < 0.8
+        for name in one.built.rates_by_name:
+            rates = [rate * (0.999 if other == name else 1) for other, rate in one.built.rates_by_name.items()]
+            less = replace(one.built, rates=rates).network
+            assert rn.predict(less).about("freshness", one.built.shape.group)[0].predicted < 0.8
 
 
 def test_architectures_and_laws_may_be_left_out():
     """Nobody polls without a limit; and a copy that is pulled at intervals without a variance lags without a bound."""
     found = design(E1, 10, 0.5, pulls=[E1], precision=0.05, workers=0)
-    assert (found.best.architecture, found.best.built.rates) == ("all ask the source", {"replicas": 1})
+    assert (found.best.architecture, found.best.built.rates_by_name) == ("all ask the source", {"replicas": 1})
     polls = "it takes fewer messages without polls"
     assert found.left_out == {f"cluster, {peers} a poll": polls for peers in (1, 2, 4)}
     found = design(E1, 1, "lag <= 0.5", pulls=[E1, HEAVY], precision=0.1, workers=0)
