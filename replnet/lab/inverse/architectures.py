@@ -116,7 +116,7 @@ class CandidateNetwork:
     @property
     def messages_of_pulls(self) -> float:
         """The pulls of all nodes, per unit of time."""
-        return sum(map(operator.mul, self.shape.messages, self.rates))
+        return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
 
     @property
     def messages(self) -> float:

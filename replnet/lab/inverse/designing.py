@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from replnet.deadline import within
 from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
@@ -89,7 +88,7 @@ class Design(SearchResult):
     `left_out` says why an architecture is not among them, or not with some pulls.
     """
 
-    columns: ClassVar = COLUMNS
+    columns = COLUMNS
 
     target: Threshold
     candidates: tuple[Candidate, ...]
@@ -102,11 +101,11 @@ class Design(SearchResult):
         return self.candidates[0]
 
     @property
-    def emulated(self) -> list[Emulated]:
+    def emulations(self) -> list[Emulated]:
         """The results of the candidates that were emulated."""
         return [candidate.result for candidate in self.candidates if candidate.result]
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table, one per candidate."""
         return [candidate.row(self.target.metric) for candidate in self.candidates]

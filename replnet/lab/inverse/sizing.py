@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from replnet.ages import bisect_edge
 from replnet.deadline import OUT_OF_TIME, OutOfTime, sharing_reasonable_time, within
@@ -63,7 +62,7 @@ class Sized(SearchResult):
     the largest that meets the `target`, and `near` has the results of the values next to it.
     """
 
-    columns: ClassVar = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
+    columns = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
 
     key: str
     value: Number
@@ -76,11 +75,11 @@ class Sized(SearchResult):
     stopped: str = ""
 
     @property
-    def emulated(self) -> tuple[Emulated, ...]:
+    def emulations(self) -> tuple[Emulated, ...]:
         """The results of the value and of those next to it."""
         return (self.result, *self.near.values())
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the answer and its neighbours: whether each meets the target, and its group that is worst off."""
         rows = []
@@ -210,7 +209,7 @@ class FieldSearch:
         if self.goal.metric == "freshness" and not 0 < self.goal.bound < 1:
             raise FieldError("target", f"{self.goal.bound:g} is not a freshness to reach", "above 0 and below 1")
         self.key, value = _field(network.data(), vary, self.goal.metric)
-        self._start = value or type(value)(1)
+        self._start = value or (1 if isinstance(value, int) else 1.0)
         self._margins = dict[Number, float]()  # by value
 
     def network(self, value: Number) -> Network:
@@ -271,13 +270,13 @@ class FieldSearch:
                 self._margins[value] = margin(value)
             return self._margins[value]
 
-        with _explain_interrupts(self._values_seen):
+        with _explain_interrupts(self._describe_margins):
             rises = self._rises(cached_margin)
             met, missed = self._bracket(cached_margin, STEP_FACTOR if rises else 1 / STEP_FACTOR)
             edge = bisect_edge(met, missed, lambda value: cached_margin(value) >= 0, close)
         return edge, "smallest" if rises else "largest"
 
-    def _values_seen(self) -> str:
+    def _describe_margins(self) -> str:
         """Return a text that says of each value that was looked at whether it meets the target."""
         margins = sorted(self._margins.items())
         values = (f"{self.key} = {value:.6g} {'meets' if margin >= 0 else 'misses'} it" for value, margin in margins)

@@ -6,10 +6,11 @@ The margin of a value is by how much it is on the right side of the target, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from replnet.deadline import require_time, sharing_reasonable_time
 from replnet.lab.experiment import emulate_so_far, require_whole
@@ -31,18 +32,26 @@ from replnet.text import FieldError
 RESOLUTION = 0.02  # of intervals that may agree
 
 
-class SearchResult(TabularResult):
+class SearchResult(TabularResult, ABC):
     """The answer of an inverse problem: rows of a table, and the networks that were emulated for it."""
 
-    columns: Sequence[str]
-    rows: list[dict[str, Any]]
-    emulated: Iterable[Emulated]
+    columns: ClassVar[Sequence[str]]
     stopped: str  # why it ended early, if it did
+
+    @property
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table, by `columns`."""
+
+    @property
+    @abstractmethod
+    def emulations(self) -> Sequence[Emulated]:
+        """The results of the networks that were emulated."""
 
     @property
     def incomplete(self) -> str:
         """A text that says why candidates are missing, or not emulated in full; empty otherwise."""
-        return next((result.incomplete for result in self.emulated if result.incomplete), self.stopped)
+        return next((result.incomplete for result in self.emulations if result.incomplete), self.stopped)
 
     @cached_property
     def table(self) -> Any:
