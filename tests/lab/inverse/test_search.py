@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.ages.roots import UnreachableError
-from replnet.lab.inverse.search import cheapest_amounts, find_peak, least_amount
+from replnet.lab.inverse.search import cheapest_amounts, find_peak, least_amount, ray_through
 
 COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=4)
 
@@ -103,3 +103,8 @@ def test_amounts_that_are_not_needed_are_none():
     assert cheapest_amounts(lambda amounts: 1.0, (1.0, 2.0), (9.0, 9.0), (1.0, 1.0), False) == (0, 0)
     with pytest.raises(UnreachableError):
         cheapest_amounts(losses, (1.0, 2.0), (1.0, 1.0), (1.0, 1.0), False)
+
+
+def test_a_ray_stays_at_limits_unless_all_amounts_are_there():
+    assert ray_through((1.0, 2.0), (1.0, 3.0)) == (math.inf, 2.0)
+    assert ray_through((1.0, 3.0), (1.0, 3.0)) == (1.0, 3.0)
