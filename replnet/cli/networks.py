@@ -262,12 +262,12 @@ def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, f
             raise ValueError(f"{option}{error}") from None
     if form == "json":
         about: dict[str, Any] = {"vary": sized.key, "value": sized.value, "extreme": sized.extreme, "how": sized.how}
-        about |= {"predicted": sized.predicted, "around": sized.around}
+        about |= {"predicted": sized.predicted, "around": sized.rows}
         print_json(about | sized.result.data(), indent=2)
     else:
         if form == "table":
             echo(f"{sized.key} = {sized.value:.6g}, the {sized.extreme} that meets {sized.target.text}, {sized.how}")
-            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in sized.around]
+            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in sized.rows]
             print_table(
                 [sized.key, *COLUMNS_AROUND], [[line[name] for name in ("value", *COLUMNS_AROUND)] for line in lines]
             )

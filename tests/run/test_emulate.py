@@ -11,7 +11,6 @@ from replnet.engines.array import array
 
 NETWORKS = {
     "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
-    "other way round": rn.single(updates="constant(rate=2)", downloads="pareto(alpha=3, rate=3)"),
     "cascade": rn.cascade(
         depth=3, branching=2, updates="weibull(shape=0.6, rate=2)",
         downloads=["constant(rate=2)", "exponential(rate=3)", "gamma(shape=3, rate=2)"],
@@ -60,20 +59,15 @@ def test_measured_agrees_with_predicted(network, estimator, events, width):
             assert row.ci_high - row.ci_low < width
 
 
-@pytest.mark.parametrize("engine", ["array", "step"])
-def test_both_engines_fill_the_same_table(engine):
-    result = rn.emulate(NETWORKS["cluster"], engine, seed=3, horizon=640)
-    other = rn.emulate(NETWORKS["cluster"], seed=3, horizon=640)
+def test_the_same_seed_gives_the_same_numbers_by_any_engine():
+    result, other = (rn.emulate(NETWORKS["cluster"], engine, seed=3, horizon=640) for engine in ("array", "step"))
     assert result.rows[0].measured == pytest.approx(other.rows[0].measured, abs=1e-9)
     assert result.events == other.events
+    assert result.rows == rn.emulate(NETWORKS["cluster"], seed=3, horizon=640).rows
+    assert result.rows[0].measured != rn.emulate(NETWORKS["cluster"], seed=4, horizon=640).rows[0].measured
     assert list(result.table)[:8] == [
         "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict"
     ]  # fmt: skip
-
-
-def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
-    a, b, c = (rn.emulate(NETWORKS["single"], seed=s, horizon=1e4).rows[0].measured for s in (1, 1, 2))
-    assert a == b != c
 
 
 def test_precision_is_reached_by_more_replications():
@@ -98,8 +92,7 @@ def test_what_is_rare_is_measured_more_precisely_than_asked(rates):
 def test_what_is_too_rare_ends_no_later_than_a_run_of_the_usual_length():
     network = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=1)", delay=20)
     found = rn.emulate(network, "step", seed=1, horizon=320, precision=0.1, confirm=False)
-    assert found.events <= 2.2e5
-    assert found.incomplete == ""
+    assert (found.events <= 2.2e5, found.incomplete) == (True, "")
 
 
 def test_a_difference_is_looked_at_again(monkeypatch):
@@ -130,22 +123,12 @@ def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
 
 
 def test_heavy_tails_get_a_mean_but_no_interval():
-    result = rn.emulate(rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="constant(rate=1)"), horizon=1e4)
-    row = result.rows[0]
-    assert row.measured is not None
-    assert row.ci_low is None
-    assert "infinite variance" in row.note
-    assert row.verdict == "unresolved"
-    # The conditional estimator never draws an update, so their variance does not matter to it.
+    """Unless the estimator never draws an update, so that their variance does not matter to it."""
     network = rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="constant(rate=1)")
-    kind = rn.emulate(network, horizon=1e4, estimator="conditional")
-    assert kind.verdict == "agree"
-
-
-def test_locked_phases_are_said_and_averaged():
-    row = rn.emulate(NETWORKS["phases"], horizon=1e4).rows[0]
-    assert "phase-lock" in row.note
-    assert row.ci_high - row.ci_low > 0.05
+    (row,) = rn.emulate(network, horizon=1e4).rows
+    assert (row.measured is None, row.ci_low, row.verdict) == (False, None, "unresolved")
+    assert "infinite variance" in row.note
+    assert rn.emulate(network, horizon=1e4, estimator="conditional").verdict == "agree"
 
 
 def test_a_disconnected_replica_has_freshness_zero():
@@ -165,22 +148,3 @@ def test_a_result_carries_where_it_comes_from():
     assert "<table" in result._repr_html_()
     assert result.events > 0
     assert result.seconds > 0
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"horizon": 0}, "horizon"),
-        ({"horizon": float("nan")}, "horizon"),
-        ({"horizon": True}, "horizon"),
-        ({"precision": -1}, "precision"),
-        ({"engine": "warp"}, "array or step"),
-        ({"estimator": "best"}, "sampled or conditional"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 1.5}, "seed"),
-        ({"replications": 0}, "replications"),
-    ],
-)
-def test_stupid_arguments_are_named(fields, words):
-    with pytest.raises(ValueError, match=words):
-        rn.emulate(NETWORKS["single"], **fields)

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import programs
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import kept_up, replnet, started
@@ -35,50 +34,18 @@ CLUSTER = rn.cooperative(
 LINES = rn.Network.from_data(CLUSTER.data() | {"bandwidth": 4.0, "queue": 2, "faults": [{"lose": 0.2}]})
 
 
-def share_of_fresh(log: pd.DataFrame, horizon: float) -> tuple[pd.Series, float]:
-    """Of one replication with one source: per replica the share of time, of clients the share of answers."""
-    kept = log.sort_values("at", kind="stable")
-    source = kept.node.iloc[0]
-    known = kept[(kept.node == source) & kept.event.isin(["start", "update"])]
-    updates = np.append(known.left.fillna(known["at"]), np.inf)
-    replicas = kept.node[(kept.event == "start") & (kept.node != source)]
-    copies = kept[kept.event.isin(["start", "reply"]) & kept.node.isin(replicas)].copy()
-    copies["left"] = copies.groupby("node", observed=True).left.cummax()
-    until = copies.groupby("node", observed=True)["at"].shift(-1).fillna(horizon)
-    stale = updates[np.searchsorted(updates, copies.left, side="right")]
-    fresh = np.maximum(np.minimum(stale, until) - copies["at"], 0).groupby(copies.node, observed=True).sum() / horizon
-    answers = kept[kept.event == "answer"]
-    good = updates[np.searchsorted(updates, answers.left, side="right")] > answers["at"]
-    return fresh, float(good.sum())
-
-
-@pytest.mark.parametrize("engine", ["array", "step"])
-@pytest.mark.parametrize("network", [TREE, CLUSTER], ids=["tree", "cluster"])
-def test_freshness_can_be_measured_again(network, engine, tmp_path):
-    file = tmp_path / "events.parquet"
-    result = rn.emulate(network, engine, seed=3, horizon=90, replications=3, confirm=False, trace=file)
-    log = pd.read_parquet(file)
-    per_path = [share_of_fresh(log[log.replication == r], 30.0) for r in range(3)]
-    fresh = pd.concat([shares for shares, _ in per_path], axis=1).mean(axis=1)
-    group = {name: about["group"] for name, about in network.graph.nodes(data=True) if "group" in about}
-    again = fresh.groupby(lambda name: group[name]).mean().to_dict()
-    again["clients"] = sum(good for _, good in per_path) / max((log.event == "answer").sum(), 1)
-    measured = {row.group: row.measured for row in result.rows if row.metric == "freshness"}
-    assert measured == pytest.approx({name: again[name] for name in measured}, abs=1e-12)
-
-
-@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
-def test_a_log_changes_nothing_that_is_measured(estimator, tmp_path):
-    how = {"seed": 5, "horizon": 300, "estimator": estimator}
-    logged = rn.emulate(LINES, trace=tmp_path / "events.parquet", **how)
-    plain = rn.emulate(LINES, **how)
+def test_a_log_changes_nothing_that_is_measured(tmp_path):
+    how = {"seed": 5, "horizon": 100}
+    logged, plain = rn.emulate(LINES, trace=tmp_path / "events.parquet", **how), rn.emulate(LINES, **how)
     assert_same_rows(logged.rows, plain.rows)
     assert logged.events == plain.events
 
 
 def test_the_file(tmp_path):
     file = tmp_path / "events.parquet"
-    rn.emulate(TREE, seed=7, horizon=64, trace=str(file))
+    for trace in (str(file), opened := io.BytesIO()):
+        rn.emulate(TREE, seed=7, horizon=64, trace=trace)
+    assert opened.getvalue() == file.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["events.parquet"]
     schema = pq.read_schema(file)
     assert schema.names == ["replication", "at", "event", "node", "peer", "left", "source"]
@@ -104,28 +71,20 @@ def interrupt(at: int, how: BaseException):
     return progress
 
 
-def test_what_an_interrupted_run_leaves(tmp_path):
-    file = tmp_path / "events.parquet"
-    result = rn.emulate(TREE, horizon=64, trace=file, progress=interrupt(3, KeyboardInterrupt()))
-    assert result.incomplete
-    assert set(pd.read_parquet(file).replication) == {0, 1}
-    assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_run_that_does_not_begin_leaves_the_file_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("at", "how", "kept"), [(3, KeyboardInterrupt(), {0, 1}), (2, RuntimeError(), {0}), (1, RuntimeError(), None)]
+)
+def test_what_a_run_leaves_that_is_interrupted_or_fails(at, how, kept, tmp_path):
+    """What it had by then; and what was there before if it did not begin."""
     file = tmp_path / "events.parquet"
     file.write_text("of old")
-    with pytest.raises(RuntimeError):
-        rn.emulate(TREE, horizon=64, trace=file, progress=interrupt(1, RuntimeError()))
-    assert file.read_text() == "of old"
+    with suppress(RuntimeError):
+        assert rn.emulate(TREE, horizon=64, trace=file, progress=interrupt(at, how)).incomplete
+    if kept is None:
+        assert file.read_text() == "of old"
+    else:
+        assert set(pd.read_parquet(file).replication) == kept
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_run_that_fails_leaves_what_there_is(tmp_path):
-    file = tmp_path / "events.parquet"
-    with pytest.raises(RuntimeError):
-        rn.emulate(TREE, horizon=64, trace=file, progress=interrupt(2, RuntimeError()))
-    assert set(pd.read_parquet(file).replication) == {0}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +104,8 @@ def test_files_that_cannot_be(name, words, tmp_path):
     assert str(caught.value).startswith("trace: ")
 
 
-def test_no_permission(tmp_path, monkeypatch):
+def test_a_disk_that_refuses(tmp_path, monkeypatch):
+    """No permission, and no room at any point; whoever runs this may be root, to whom nothing is refused."""
     opened = os.open
 
     def refuse(path, *how, **more):
@@ -153,19 +113,22 @@ def test_no_permission(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return opened(path, *how, **more)
 
-    # Whoever runs this may be root, to whom nothing is refused.
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(ValueError, match=r"^trace: .*cannot be written: Permission denied"):
-        rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
 
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device without room")
-def test_no_room(tmp_path, monkeypatch):
-    opened = pa.OSFile
-    monkeypatch.setattr(pa, "OSFile", lambda _, mode: opened("/dev/full", mode))
-    with pytest.raises(ValueError, match=r"trace: .*No space left"):
-        rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
-    assert not list(tmp_path.iterdir())
+    closed = pq.ParquetWriter.close
+    no_room = r"^trace: .*No space left .*\(name a place with room for it\)"
+    for where, name, refusal, words in (
+        (os, "open", refuse, r"^trace: .*cannot be written: Permission denied"),
+        (pq, "ParquetWriter", full, no_room),
+        (pq.ParquetWriter, "write_table", full, no_room),
+        (pq.ParquetWriter, "close", lambda writer: closed(writer) or full(), no_room),
+    ):
+        monkeypatch.setattr(where, name, refusal)
+        with pytest.raises(ValueError, match=words):
+            rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
+        monkeypatch.undo()
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("ending", [".part", ".lock"])
@@ -182,7 +145,6 @@ def test_links_that_someone_has_planted_are_not_followed(ending, tmp_path):
 WRITING = """
 import sys
 import replnet as rn
-from replnet.engines.log import EVENTS, REPLY, columns
 from replnet.run.event_log import event_log
 tree = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
 with event_log(sys.argv[1], tree, 1, "array"):
@@ -191,31 +153,18 @@ with event_log(sys.argv[1], tree, 1, "array"):
 """
 
 
-@pytest.fixture
-def another(tmp_path):
-    """Another process, which writes a trace until it is killed."""
-    file = tmp_path / "events.parquet"
-    pipe = subprocess.PIPE
-    with programs.running([sys.executable, "-c", WRITING, file], stdin=pipe, stdout=pipe) as one:
-        assert one.stdout.readline() == b"writing\n"
-        yield one
-
-
-def test_a_file_that_another_run_writes_is_refused_before_anything_runs(another, tmp_path):
-    file = tmp_path / "events.parquet"
-    words = f"trace: {file}: process {another.pid} on {socket.gethostname()} is writing here (wait until it ends"
-    for engine in ("array", "step", "live"):
-        done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
-        assert done.returncode == BAD_INPUT
-        assert done.stderr.startswith(words)
-    assert another.poll() is None
-    assert file.with_name("events.parquet.part").exists()
-
-
-def test_a_run_that_was_killed_is_in_nobodys_way(another, tmp_path):
-    file = tmp_path / "events.parquet"
-    another.kill()
-    another.wait()
+def test_a_file_that_another_run_writes_is_refused_until_that_was_killed(tmp_path):
+    """Refused before anything runs; and what a run leaves that was killed is in nobody's way."""
+    file, pipe = tmp_path / "events.parquet", subprocess.PIPE
+    with programs.running([sys.executable, "-c", WRITING, file], stdin=pipe, stdout=pipe) as other:
+        assert other.stdout.readline() == b"writing\n"
+        words = f"trace: {file}: process {other.pid} on {socket.gethostname()} is writing here (wait until it ends"
+        for engine in ("array", "step", "live"):
+            done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
+            assert (done.returncode, done.stderr[: len(words)]) == (BAD_INPUT, words)
+        assert other.poll() is None
+        other.kill()
+        other.wait()
     assert {path.name for path in tmp_path.iterdir()} == {"events.parquet.part", "events.parquet.lock"}
     rn.emulate(TREE, horizon=64, trace=file)
     assert set(pd.read_parquet(file).replication) == set(range(32))
@@ -253,32 +202,20 @@ def test_a_lock_that_its_last_holder_removes_just_now_is_taken_anew(tmp_path, mo
     assert not file.exists()
 
 
-def test_no_room_any_more(tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
-    with pytest.raises(ValueError, match=r"trace: .*No space left .*\(name a place with room for it\)"):
-        rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
-    assert not list(tmp_path.iterdir())
-
-
 def test_rows_that_live_hands_on(tmp_path):
+    """In any order of the replications, and none at times."""
     file = tmp_path / "events.parquet"
     source, one, two = (TREE.topology.names.index(name) for name in ("source", "1", "1.2"))
-    handed = [
-        (1, columns(np.array([0.5]), UPDATE, source, source=source)),
-        (0, columns(np.array([0.6]), DOWNLOAD, two, one)),
-        (1, columns(np.array([0.7]), REPLY, one, source, np.array([0.65]), source)),
-        (0, columns(np.array([0.8]), REPLY, two, one, np.array([-np.inf]), source)),
-    ]
     with event_log(file, TREE, 2, "live") as log:
-        assert log is not None
         log.add([])
-        log.add(handed)
+        log.add([
+            (1, columns(np.array([0.5]), UPDATE, source, source=source)),
+            (0, columns(np.array([0.6]), DOWNLOAD, two, one)),
+            (1, columns(np.array([0.7]), REPLY, one, source, np.array([0.65]), source)),
+            (0, columns(np.array([0.8]), REPLY, two, one, np.array([-np.inf]), source)),
+        ])  # fmt: skip
     read = pd.read_parquet(file).astype(object)
-    found = {tuple(None if pd.isna(value) else value for value in row) for row in read.itertuples(index=False)}
-    assert found == {
+    assert {tuple(None if pd.isna(value) else value for value in row) for row in read.itertuples(index=False)} == {
         (1, 0.5, "update", "source", None, None, "source"),
         (0, 0.6, "download", "1.2", "1", None, None),
         (1, 0.7, "reply", "1", "source", 0.65, "source"),
@@ -295,18 +232,3 @@ def test_live_writes_a_log(tmp_path):
     log = pd.read_parquet(file)
     assert log.event.isin(["update", "download"]).sum() == json.loads(done.stdout)["events"]
     assert set(log.replication) == set(range(4))
-
-
-def test_the_command_line_says_what_is_wrong(tmp_path):
-    done = replnet("run", "cascade", "--trace", str(tmp_path / "events.csv"))
-    assert done.returncode == BAD_INPUT
-    assert done.stderr.startswith("trace: ")
-    assert "Traceback" not in done.stderr
-
-
-def test_a_file_that_is_open_gets_the_same_bytes(tmp_path):
-    named, opened = tmp_path / "events.parquet", io.BytesIO()
-    for trace in (named, opened):
-        rn.emulate(TREE, seed=3, horizon=90, replications=3, confirm=False, trace=trace)
-    assert opened.getvalue() == named.read_bytes()
-    assert [one.name for one in tmp_path.iterdir()] == ["events.parquet"]

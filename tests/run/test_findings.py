@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from loaded import E1, cluster
-from replay import NAMES
 from rows import assert_same_rows
 
 import replnet as rn
@@ -87,19 +86,14 @@ def test_the_variance_of_answers_is_that_of_the_freshest_of_what_is_asked(case):
     assert all("infinite variance" in row.note for row in rows if row.ci_low is None)
 
 
-def test_a_single_copy_may_come_where_messages_get_lost():
-    network, _ = ASKED["two copies"]
-    lossy = rn.Network.from_data({**network.data(), "faults": [{"lose": 0.1}]})
-    row = table(lossy, ["lag"], confirm=False)["lag"]
-    assert "infinite variance of lag" in row.note
-
-
-def test_a_copy_of_one_source_may_come_alone():
-    """Of those asked one has it, as the other has copies of another source."""
+def test_a_copy_may_come_alone():
+    """Where messages get lost; and where another that is asked has copies of another source."""
+    lossy = rn.Network.from_data(ASKED["two copies"][0].data() | {"faults": [{"lose": 0.1}]})
     nodes = {name: {"downloads": PARETO} for name in "ab"} | {"s": {"updates": LIGHT}, "t": {"updates": LIGHT}}
     nodes["client"] = {"queries": QUERIES, "ask": 2}
-    network = rn.graph(nodes=nodes, links=["s -> a", "t -> b", "a -> client", "b -> client"])
-    assert "infinite variance of lag" in table(network, ["lag"], confirm=False)["lag"].note
+    apart = rn.graph(nodes=nodes, links=["s -> a", "t -> b", "a -> client", "b -> client"])
+    for network in (lossy, apart):
+        assert "infinite variance of lag" in table(network, ["lag"], confirm=False)["lag"].note
 
 
 def test_replicas_in_turns_are_old_together():
@@ -108,13 +102,6 @@ def test_replicas_in_turns_are_old_together():
     for share, known in (("turns", False), ("independently", True)):
         row = table(rn.aggregate(**about, share=share), ["lag"], confirm=False)["lag"]
         assert (row.ci_low is not None) == known, share
-
-
-def test_both_engines_measure_the_same():
-    net = rn.cascade(depth=2, branching=2, updates=PARETO, downloads="exponential(rate=2)", delay=0.05)
-    ours, theirs = (table(net, NAMES, engine=engine, replications=30, confirm=False) for engine in ("array", "step"))
-    for name in NAMES:
-        assert ours[name].measured == pytest.approx(theirs[name].measured, rel=1e-9)
 
 
 def test_nothing_else_changes_when_it_is_measured():
@@ -136,7 +123,7 @@ def test_a_copy_that_is_lost_at_time_zero_is_not_behind():
     gone = {"crash": "level 1", "at": 0, "lasts": 2, "copy": "empty"}
     net = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=0.2)", faults=[gone])
     for engine in ("array", "step"):
-        rows = table(net, ["staleness"], engine=engine, replications=100, confirm=False)
+        rows = table(net, ["staleness"], engine=engine, replications=10, confirm=False)
         assert rows["staleness"].measured == pytest.approx(1 - rows["freshness"].measured, rel=1e-9)
 
 

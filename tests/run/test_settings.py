@@ -14,6 +14,7 @@ from replnet.lab.experiment.sections import Run
 from replnet.run.settings import Settings
 from replnet.store import read_contents
 
+FEWEST = "a whole number above 0, 30 or more for intervals"
 DEFAULTS = {field.name: field.default for field in fields(Settings)}
 
 
@@ -48,6 +49,8 @@ def test_all_of_them_are_kept_with_a_run(tmp_path):
         ("engine", "arry", "engine: 'arry' is not an engine (array or step)"),
         ("estimator", "x", "estimator: 'x' is not an estimator (sampled or conditional)"),
         ("seed", -1, "seed: -1 is not a whole number of 0 or more (such as 1)"),
+        ("seed", 1.5, "seed: 1.5 is not a whole number of 0 or more (such as 1)"),
+        ("replications", 0, f"replications: 0 is not a number of replications ({FEWEST})"),
         ("horizon", 0, "horizon: 0 is not a number above 0"),
         ("precision", float("nan"), "precision: nan is not a number above 0"),
         ("resolution", True, "resolution: True is not a number above 0"),

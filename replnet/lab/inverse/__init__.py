@@ -9,7 +9,7 @@ In it:
     rate_search    the rates of the fewest messages for an architecture
     best_size      the best size of a system: by formula, measured where the formula puts it, or by emulation
     system         systems whose best size is sought, in the place of a network (P2P VI-D and VII-B)
-    verifying      the networks that an inverse problem ends in, emulated and judged together
+    targets        targets, by how much networks meet them, and the networks that a search ends in, emulated
 """
 
 from typing import TYPE_CHECKING

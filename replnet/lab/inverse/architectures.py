@@ -9,12 +9,15 @@ answer is a limit on every rate.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
+from replnet.lab.inverse.search import Amounts, ray_through
 from replnet.laws import Law, at_rate
+from replnet.network import Network
 
 Data = dict[str, Any]
 
@@ -79,36 +82,75 @@ class Shape:
         """
         return tuple((limit - self.served.get(pulls.ask, 0.0)) / pulls.busiest for pulls in self.pulls)
 
-    def build(self, source: Data, law: Law, rates: Sequence[float]) -> CandidateNetwork:
-        """Return the network of this shape with pulls of the law `law` at `rates`, one for each of the pulls.
-
-        `source` has the fields of the specification that say what the source does.
-        """
-        answers = dict.fromkeys(("source", *self.served), 0.0) | dict(self.served)
-        for pulls, rate in zip(self.pulls, rates, strict=True):
-            answers[pulls.ask] = pulls.busiest * rate + self.served.get(pulls.ask, 0.0)
-        data = source | self.specify([str(at_rate(law, rate)) for rate in rates])
-        rates_by_name = {pulls.name: rate for pulls, rate in zip(self.pulls, rates, strict=True)}
-        messages = sum(pulls.messages * rate for pulls, rate in zip(self.pulls, rates, strict=True)) + self.queries
-        return CandidateNetwork(data, self.group, rates_by_name, answers, messages)
-
 
 @final
 @dataclass(frozen=True)
 class CandidateNetwork:
-    """A candidate at certain rates: its specification, the group that the target is about, the rates by name, and
-    how many requests per unit of time a node of each kind answers."""
+    """A shape with pulls of one law at certain rates, one for each of its pulls.
 
-    data: Mapping[str, Any]
-    group: str
-    rates: Mapping[str, float]
-    answers: Mapping[str, float]
-    messages: float  # requests of all nodes and clients, per unit of time
+    `source` has the fields of its specification that say what the source does, and `limits` the highest rates that it
+    may have.
+    """
+
+    shape: Shape
+    source: Data
+    law: Law
+    rates: Amounts
+    limits: Amounts
+
+    @property
+    def data(self) -> Data:
+        """The specification of the network, without what it leaves to defaults."""
+        return self.source | self.shape.specify([str(at_rate(self.law, rate)) for rate in self.rates])
+
+    @cached_property
+    def network(self) -> Network:
+        """The network itself."""
+        return Network.from_data(self.data)
+
+    @property
+    def rates_by_name(self) -> dict[str, float]:
+        """The rates by the names of the nodes that pull."""
+        return {pulls.name: rate for pulls, rate in zip(self.shape.pulls, self.rates, strict=True)}
+
+    @property
+    def messages_of_pulls(self) -> float:
+        """The pulls of all nodes, per unit of time."""
+        return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
+
+    @property
+    def messages(self) -> float:
+        """The requests of all nodes and clients, per unit of time."""
+        return self.messages_of_pulls + self.shape.queries
+
+    @property
+    def answers(self) -> dict[str, float]:
+        """The requests per unit of time that a node of each kind answers."""
+        served = self.shape.served
+        answers = {"source": 0.0, **served}
+        for pulls, rate in zip(self.shape.pulls, self.rates, strict=True):
+            answers[pulls.ask] = pulls.busiest * rate + served.get(pulls.ask, 0.0)
+        return answers
 
     @property
     def busiest(self) -> float:
         """The most requests per unit of time that a node answers."""
         return max(self.answers.values())
+
+    @property
+    def ray(self) -> Amounts:
+        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits."""
+        return ray_through(self.rates, self.limits)
+
+    def rules_out(self, shape: Shape, limits: Amounts) -> bool:
+        """Whether another shape, with these limits of its rates, is no better than this one.
+
+        It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
+        """
+        if not all(map(operator.le, self.shape.messages, shape.messages)):
+            return False
+        rates = zip(self.rates, self.limits, limits, strict=True)
+        return all(rate < limit or other <= limit for rate, limit, other in rates)
 
 
 def architectures(needs: Needs) -> dict[str, Callable[[], Iterator[Shape]]]:

@@ -456,25 +456,23 @@ def _gain_rows(
 
     Both pairs begin with the plain system; the other one is that whose gain is sought, or None.
     """
-    predicted_best, measured_best = predicted[1], measured[1]
-    either = predicted_best or measured_best
+    either = predicted[1] or measured[1]
     assert either is not None
     amounts, plain_amounts = system.amounts(either.size), system.independent.amounts()
-    for name, plain_amount in plain_amounts.items():
-        if name == "downloads":
-            continue
-        amount = amounts.get(name, lambda rate: float(either.size[0]))
+    for name in ("service_rate", "replicas"):
+        amount, plain_amount = amounts.get(name, lambda rate: float(either.size[0])), plain_amounts[name]
         prediction, estimate = None, None
-        if predicted_best:
-            best, plain = predicted_best.derive(amount), plain_amount(predicted[0].rate.value)
-            prediction = replace(best, value=best.value / plain, accuracy=best.accuracy / plain)
-        if measured_best and measured[0]:
-            estimate = _ratio(measured_best.derive(amount), measured[0].derive(plain_amount))
+        if predicted[1]:
+            prediction = _ratio(predicted[1].derive(amount), predicted[0].derive(plain_amount))
+        if measured[1] and measured[0]:
+            estimate = _ratio(measured[1].derive(amount), measured[0].derive(plain_amount))
         yield _amount_row(system, f"{name}_gain", prediction, estimate)
 
 
-def _ratio(a: Estimate, b: Estimate) -> Estimate:
-    """Return the ratio of two measured values, a / b, with its error as if they were independent."""
+def _ratio(a: V, b: V) -> V:
+    """Return the ratio a / b of two predictions, of which b is exact, or of two estimates, as if independent."""
     value = a.value / b.value
+    if isinstance(a, Prediction):
+        return replace(a, value=value, accuracy=a.accuracy / b.value)
     error = abs(value) * math.hypot(a.error / a.value, b.error / b.value) if a.value else 0.0
     return replace(a, value=value, error=error, replications=min(a.replications, b.replications), skew=0.0)

@@ -11,18 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, final
 
 from replnet.deadline import within
 from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
 from replnet.lab.inverse.rate_search import DIGITS, RateSearch
 from replnet.lab.inverse.sizing import LOAD_FIELDS
-from replnet.lab.inverse.verifying import verify
+from replnet.lab.inverse.targets import (
+    SearchResult,
+    later_part,
+    read_target,
+    settings_for,
+    verify,
+    words_of_interrupt,
+)
 from replnet.laws import Law, at_rate, law
-from replnet.measure import is_metric_on_request
 from replnet.network import Network
-from replnet.run import INTERRUPTED, Emulated, Progress, Settings, TabularResult, Threshold, read_threshold
+from replnet.run import Emulated, Progress, Threshold
 from replnet.text import FieldError
 
 POLICIES = ("exponential(rate=1)", "constant(rate=1)")
@@ -51,10 +56,10 @@ class Candidate:
     predicted: float
     result: Emulated | None = field(default=None, repr=False)
 
-    @cached_property
+    @property
     def network(self) -> Network:
         """The network of the candidate at its rates."""
-        return Network.from_data(self.built.data)
+        return self.built.network
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -63,9 +68,9 @@ class Candidate:
 
     def row(self, metric: str) -> dict[str, Any]:
         """Return the candidate's row of the table, by COLUMNS; what was not measured of `metric` is None."""
-        rows = self.result.about(metric, self.built.group) if self.result else []
+        rows = self.result.about(metric, self.built.shape.group) if self.result else []
         measured = rows[0].data() if rows else {}
-        rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates.items())
+        rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates_by_name.items())
         predicted_part = (
             self.architecture, self.pulls, rates, self.built.messages, self.built.answers["source"],
             self.built.busiest, self.fits, self.predicted,
@@ -77,16 +82,18 @@ class Candidate:
 
 @final
 @dataclass(frozen=True)
-class Design(TabularResult):
+class Design(SearchResult):
     """The candidates, the best first: those within the limit, by messages, and then the others by their busiest node.
 
     `left_out` says why an architecture is not among them, or not with some pulls.
     """
 
+    columns = COLUMNS
+
     target: Threshold
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]
-    stopped: str = ""  # why it ended early, if it did
+    stopped: str = ""
 
     @property
     def best(self) -> Candidate:
@@ -94,22 +101,14 @@ class Design(TabularResult):
         return self.candidates[0]
 
     @property
-    def incomplete(self) -> str:
-        """A text that says why candidates are missing, or why the best were not emulated in full; empty otherwise."""
-        results = (candidate.result.incomplete for candidate in self.candidates if candidate.result)
-        return next((words for words in results if words), self.stopped)
+    def emulations(self) -> list[Emulated]:
+        """The results of the candidates that were emulated."""
+        return [candidate.result for candidate in self.candidates if candidate.result]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table, one per candidate."""
         return [candidate.row(self.target.metric) for candidate in self.candidates]
-
-    @cached_property
-    def table(self) -> Any:
-        """The rows as a DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows, columns=list(COLUMNS))
 
     def __str__(self) -> str:
         return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
@@ -142,17 +141,12 @@ def design(
     >>> result.best.architecture, result.best.fits, result.best.result.verdict
     ('a tier above', True, 'agree')
     """
-    goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target")
-    goal.require_open()
+    goal = read_target(target)
     if goal.group or goal.metric in LOAD_FIELDS:
-        raise FieldError(
-            "target", f"{goal.text!r} is not about what clients get", "such as freshness >= 0.9 or lag <= 3"
-        )
+        raise FieldError("target", f"{goal.text!r} is not about what clients get", EXAMPLE_TARGETS)
     source = _law("updates", updates)
     needs = _check_needs(Needs(str(source), replicas, queries, limit, source.unit))
     laws = [_law("pulls", text) for text in pulls]
-    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
-    settings = Settings(None, "sampled", seed, None, precision, None, 0.02, measure)
     tell = progress or (lambda share, words: None)
     candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
     with within(budget):
@@ -163,17 +157,15 @@ def design(
         except KeyboardInterrupt as why:
             if not candidates:
                 raise
-            stopped = why.args[0] if why.args else INTERRUPTED
+            stopped = words_of_interrupt(why)
         if not candidates:
             raise FieldError("target", next(iter(left_out.values())), EXAMPLE_TARGETS)
         candidates.sort(key=lambda candidate: candidate.rank)
-        best = [
-            (f"{candidate.architecture}, {candidate.pulls}", candidate.network)
-            for candidate in candidates[:MOST_VERIFIED]
-        ]
-        rest: Progress = lambda share, words: tell(SHARE_OF_FORMULAS + (1 - SHARE_OF_FORMULAS) * share, words)  # noqa: E731
         if not stopped:
-            results, stopped = verify(best, settings, rest, workers=workers, address=address)
+            best = candidates[:MOST_VERIFIED]
+            networks = [(f"{candidate.architecture}, {candidate.pulls}", candidate.network) for candidate in best]
+            settings, rest = settings_for(goal, seed, precision), later_part(tell, SHARE_OF_FORMULAS)
+            results, stopped = verify(networks, settings, rest, workers=workers, address=address)
             checked = zip(candidates, results, strict=False)
             candidates[: len(results)] = [replace(candidate, result=result) for candidate, result in checked]
     return Design(goal, tuple(candidates), left_out, stopped)
@@ -203,8 +195,8 @@ def _add_candidates(
                 best = search.best(ray)
                 ray = best.ray
                 if pulls in laws:
-                    built, value = search.build(best)
-                    candidates.append(Candidate(name, _family(pulls), built, built.busiest <= needs.limit, value))
+                    value = search.predict(best)
+                    candidates.append(Candidate(name, _family(pulls), best, best.busiest <= needs.limit, value))
             except FieldError as error:
                 if pulls in laws:
                     why[f"{name}, {_family(pulls)}"] = error.wrong

@@ -3,25 +3,29 @@
 What a shape's messages cost is linear in its rates, and what a node may answer is a limit on each of them, so the rates
 are the cheapest amounts with which a target is met (search.py, 2). A shape with more nodes costs more at the same
 rates, and is better only if it raises the limit of a rate that is at its limit.
+
+The pulls of each node have a phase of their own, which is independent of all others. So freshness is a continuous
+function of the rates also where all intervals are constant: rates in a ratio such as 1:2 or 2:3, whose phases lock, are
+measured with wider intervals, and are no better on average than the rates next to them. The cheapest ratio lies
+close to that of Poisson pulls, from which the search for other laws begins.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, final
+from typing import final
 
 from replnet.ages import UnreachableError
 from replnet.deadline import require_time
 from replnet.lab.inverse.architectures import CandidateNetwork, Needs, Shape
-from replnet.lab.inverse.search import AMOUNT_PRECISION, Amounts, cheapest_amounts, least_amount, ray_through
+from replnet.lab.inverse.search import AMOUNT_PRECISION, Amounts, cheapest_amounts, least_amount
+from replnet.lab.inverse.targets import predict_worst
 from replnet.laws import Law, at_rate, law
-from replnet.measure import is_metric_on_request
 from replnet.network import Network
-from replnet.run import Threshold, predict
+from replnet.run import Threshold
 from replnet.text import FieldError, round_to
 
 DIGITS = 5  # to which rates are rounded
@@ -29,39 +33,6 @@ LIMIT_ROOM = 1 + 2 * 10.0 ** (1 - DIGITS)  # factor of the least limit, so that 
 PLENTY = 2.0**20  # factor of a rate after which more of it does not help
 MOST_IN_VAIN = 100  # shapes in a row that are no better, of perhaps thousands, after which the search ends
 LEAST_SHARE = 2e-4  # of all messages: pulls that take less are needless
-
-
-@final
-@dataclass(frozen=True)
-class BestRates:
-    """A shape at its rates of the fewest messages, none above its limit.
-
-    `rates` and `limits` have one entry for each of the shape's pulls.
-    """
-
-    shape: Shape
-    rates: Amounts
-    limits: Amounts
-
-    @property
-    def messages(self) -> float:
-        """The messages of all nodes per unit of time."""
-        return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
-
-    @property
-    def ray(self) -> Amounts:
-        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits."""
-        return ray_through(self.rates, self.limits)
-
-    def rules_out(self, shape: Shape, limits: Amounts) -> bool:
-        """Whether another shape, with these limits of its rates, is no better than this one.
-
-        It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
-        """
-        if not all(map(operator.le, self.shape.messages, shape.messages)):
-            return False
-        rates = zip(self.rates, self.limits, limits, strict=True)
-        return all(rate < limit or other <= limit for rate, limit, other in rates)
 
 
 @final
@@ -76,7 +47,7 @@ class RateSearch:
         self._values: dict[Amounts, float] = {}  # predictions by rates, which are the same for all shapes
         self._missed = list[Amounts]()  # rates that do not meet the target, none of them below another
 
-    def best(self, ray: Amounts | None) -> BestRates:
+    def best(self, ray: Amounts | None) -> CandidateNetwork:
         """Return the cheapest shape within the limit on answers, with its rates.
 
         If none meets the target within it, the limit is the least that any shape can keep to. The search begins on
@@ -93,18 +64,17 @@ class RateSearch:
         assert best is not None
         return best
 
-    def build(self, best: BestRates) -> tuple[CandidateNetwork, float]:
-        """Return the network at these rates, and the predicted value of the target's metric.
+    def predict(self, best: CandidateNetwork) -> float:
+        """Return the predicted value of the target's metric for the network that was found.
 
         Raises FieldError if hardly any messages are those of one of its pulls, which are then needless.
         """
         for pulls, rate in zip(best.shape.pulls, best.rates, strict=True):
-            if pulls.messages * rate < LEAST_SHARE * best.messages:
+            if pulls.messages * rate < LEAST_SHARE * best.messages_of_pulls:
                 raise FieldError("target", f"it takes fewer messages without {pulls.name}", "another architecture")
-        built = best.shape.build(self._needs.source, self._pulls, best.rates)
         if best.shape.thin is best.shape.specify:
-            return built, self._values[best.rates]
-        return built, self._predict(built.data, built.group)
+            return self._values[best.rates]
+        return self._predict(best.network, best.shape.group)
 
     def _look_below(self) -> None:
         """Find for each of the pulls a rate below which no rates of the others help, and store it as one that misses.
@@ -120,12 +90,12 @@ class RateSearch:
             rate = least_amount(lambda x, of=others: self._margin(shape, _multiply(x, of)), rate)  # type: ignore[misc]
             self._missed.append(_multiply(rate * (1 - 2 * AMOUNT_PRECISION), others))
 
-    def _best_within(self, limit: float, ray: Amounts | None) -> BestRates | None:
+    def _best_within(self, limit: float, ray: Amounts | None) -> CandidateNetwork | None:
         """Return the cheapest shape in which no node answers more than `limit`, with its rates; None if none will do.
 
         The search begins on `ray`, as rates in proportion, or with a coarse look at all rates if it is None.
         """
-        bests, in_vain = list[BestRates](), 0
+        bests, in_vain = list[CandidateNetwork](), 0
         for shape in self._shapes():
             require_time()
             if max(shape.served.values()) > limit or in_vain > MOST_IN_VAIN:
@@ -134,7 +104,8 @@ class RateSearch:
             if any(best.rules_out(shape, limits) for best in bests):
                 continue
             if limit == math.inf or self._meets(shape, limits):
-                bests.append(BestRates(shape, self._rates(shape, limits, ray), limits))
+                rates = self._rates(shape, limits, ray)
+                bests.append(CandidateNetwork(shape, self._needs.source, self._pulls, rates, limits))
                 ray = bests[-1].ray
                 bests.sort(key=lambda best: best.messages)
                 in_vain = 0 if bests[0].shape is shape else in_vain + 1
@@ -205,22 +176,19 @@ class RateSearch:
         """
         if rates not in self._values:
             laws = [str(at_rate(self._pulls, rate)) for rate in rates]
-            self._values[rates] = self._predict(self._needs.source | shape.thin(laws), shape.group)
+            network = Network.from_data(self._needs.source | shape.thin(laws))
+            self._values[rates] = self._predict(network, shape.group)
         return self._target.margin(self._values[rates])
 
-    def _predict(self, data: Mapping[str, Any], group: str) -> float:
-        """Return the target's metric by formula for `group` of the network with these fields.
+    def _predict(self, network: Network, group: str) -> float:
+        """Return the target's metric by formula for `group` of a network.
 
         Raises FieldError if there is no such row, or no formula.
         """
-        metric = self._target.metric
-        rows = predict(Network.from_data(data), (metric,) if is_metric_on_request(metric) else ()).about(metric, group)
-        if not rows:
-            raise FieldError("target", f"nothing will match {self._target.text!r}", "another metric")
-        require_time()  # a missing prediction may only have run out of time
-        if rows[0].predicted is None:
-            raise FieldError("target", f"{metric} has no formula there", "another metric")
-        return rows[0].predicted
+        value = predict_worst(network, self._target, group)
+        if value is None:
+            raise FieldError("target", f"{self._target.metric} has no formula there", "another metric")
+        return value
 
     def _undecided_error(self, which: str) -> FieldError:
         """Return the error that says that the target is `which`, "met" or "not met", whatever the rates."""

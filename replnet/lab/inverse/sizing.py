@@ -12,28 +12,27 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 from typing import Any, final
 
 from replnet.ages import bisect_edge
-from replnet.deadline import OUT_OF_TIME, OutOfTime, require_time, sharing_reasonable_time, within
+from replnet.deadline import OUT_OF_TIME, OutOfTime, sharing_reasonable_time, within
 from replnet.lab.experiment import emulate_whole
-from replnet.lab.inverse.verifying import verify
-from replnet.laws import law
-from replnet.measure import Row, is_metric_on_request
-from replnet.network import Given, Network, network_of
-from replnet.run import (
-    INTERRUPTED,
-    Emulated,
-    Progress,
-    Result,
-    Settings,
-    TabularResult,
-    Threshold,
-    predict,
-    read_threshold,
+from replnet.lab.inverse.targets import (
+    SearchResult,
+    later_part,
+    margin_of,
+    predict_worst,
+    read_target,
+    settings_for,
+    target_rows,
+    verify,
+    words_of_interrupt,
 )
+from replnet.laws import law
+from replnet.measure import Row
+from replnet.network import Given, Network, network_of
+from replnet.run import Emulated, Progress, Settings, Threshold
 from replnet.text import FieldError, InputError
 
 BY_FORMULA = "by formula"
@@ -47,20 +46,23 @@ NEIGHBOUR_DISTANCE = 0.1  # how much less and more the values next to the answer
 # the field that is varied if nobody says which: the first of these that the network has
 USUAL_FIELDS = ("budget", "polls.rate", "downloads.rate")
 LOAD_FIELDS = dict.fromkeys(("service_rate", "queueing_delay", "rejected"), ("bandwidth",))  # by metric, in their place
-AROUND_COLUMNS = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
 
 Number = float | int
-Margin = Callable[[Number], float]  # by a value of the field, how far the worst group is on the right side
+Edge = tuple[Number, str]
+"""A value at which a target is just met, and whether it is the "smallest" or the "largest" that meets it."""
+Margin = Callable[[Number], float]  # of the group that is worst off, by a value of the field
 
 
 @final
 @dataclass(frozen=True)
-class Sized(TabularResult):
+class Sized(SearchResult):
     """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
     `key` is the dotted name of the field, `how` says how the value was found, `extreme` whether it is the smallest or
     the largest that meets the `target`, and `near` has the results of the values next to it.
     """
+
+    columns = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
 
     key: str
     value: Number
@@ -70,40 +72,31 @@ class Sized(TabularResult):
     how: str
     result: Emulated
     near: dict[Number, Emulated]
-    stopped: str = ""  # why it ended early, if it did
+    stopped: str = ""
 
     @property
-    def incomplete(self) -> str:
-        """A text that says why the networks were not emulated in full; empty otherwise."""
-        results = (self.result, *self.near.values())
-        return next((result.incomplete for result in results if result.incomplete), self.stopped)
+    def emulations(self) -> tuple[Emulated, ...]:
+        """The results of the value and of those next to it."""
+        return (self.result, *self.near.values())
 
-    @cached_property
-    def around(self) -> list[dict[str, Any]]:
+    @property
+    def rows(self) -> list[dict[str, Any]]:
         """The rows of the answer and its neighbours: whether each meets the target, and its group that is worst off."""
         rows = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
-            if not result.rows:  # there was no time left for it
-                continue
-            margins = {self._margin(row): row for row in _target_rows(result, self.target)}
-            rows.append({"value": value, "meets": min(margins) >= 0, **margins[min(margins)].data()})
+            if result.rows:  # else there was no time left for it
+                worst = min(target_rows(result, self.target), key=self._margin)
+                rows.append({"value": value, "meets": self._margin(worst) >= 0, **worst.data()})
         return rows
 
     def _margin(self, row: Row) -> float:
-        """Return by how much a row is on the right side of the target; below 0 on the wrong side.
+        """Return the margin of a row.
 
         A value found by formula is judged by the row's prediction first: it is at the edge, and chance decides on which
         side of it that is measured. A value found by emulation is judged by the measurement first.
         """
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
-        return _margin(sides, self.target)
-
-    @cached_property
-    def table(self) -> Any:
-        """The answer between its neighbours, as a DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.around, columns=list(AROUND_COLUMNS))
+        return margin_of(self.target, *sides)
 
     def __str__(self) -> str:
         words = f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
@@ -144,28 +137,26 @@ def size(
     4
     """
     network = network_of(network, overrides)
-    goal = _parse_target(target, network)
-    key, start = _field(network.data(), vary, goal.metric)
-    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
+    search = FieldSearch(network, vary, target)
+    key, goal = search.key, search.goal
     averaged = goal.metric == "freshness" and network.kind != "aggregate"
-    settings = Settings(None, "conditional" if averaged else "sampled", seed, None, precision, None, 0.02, measure)
+    settings = settings_for(goal, seed, precision, "conditional" if averaged else "sampled")
     tell = progress or (lambda share, words: None)
     share = 0.0  # of all the work, that is done before the answer is emulated
     with within(budget):
         tell(share, f"{key}, by formula")
-        edge, how = _size_by_formula(network, key, start, goal), BY_FORMULA
+        edge, how = search.by_formula(), BY_FORMULA
         if edge is None:
             share, how = SEARCH_RUNS / (SEARCH_RUNS + ANSWER_RUNS), "by emulation with common random numbers"
-            edge = _size_by_emulation(network, key, start, goal, settings, tell, workers=workers, address=address)
+            edge = search.by_emulation(settings, tell, workers=workers, address=address)
         value, extreme = edge
-        values = [value, *filter(_value_check(network, key), _neighbours(value))]
-        networks = [(f"{key} = {candidate:.6g}", _with_value(network, key, candidate)) for candidate in values]
-        rest: Progress = lambda done, words: tell(share + (1 - share) * done, words)  # noqa: E731
+        values = [value, *filter(search.allows, _neighbours(value))]
+        networks = [(f"{key} = {candidate:.6g}", search.network(candidate)) for candidate in values]
         with _explain_interrupts(
             lambda: f"{key} = {value:.6g}, {how}, is the {extreme} that meets it, and is not emulated yet"
         ):
-            predicted = _predict_worst(network, key, value, goal)
-            results, stopped = verify(networks, settings, rest, workers=workers, address=address)
+            predicted = search.predict(value)
+            results, stopped = verify(networks, settings, later_part(tell, share), workers=workers, address=address)
             if not results:
                 raise OutOfTime if stopped.startswith(OUT_OF_TIME) else KeyboardInterrupt
     near = dict(zip(values[1:], results[1:], strict=False))
@@ -177,38 +168,9 @@ def predicted_size(network: Given, target: float | str) -> tuple[str, Number | N
 
     The value is None if there is no formula. Raises FieldError if any value meets the target, or none does.
     """
-    network = network_of(network)
-    goal = _parse_target(target, network)
-    key, start = _field(network.data(), None, goal.metric)
-    edge = _size_by_formula(network, key, start, goal)
-    return key, edge and edge[0]
-
-
-def _parse_target(target: float | str, network: Network) -> Threshold:
-    """Return the demand that a target makes of a network; a number is a freshness. Raises FieldError."""
-    goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target", network.unit)
-    goal.require_open()
-    if goal.metric == "freshness" and not 0 < goal.bound < 1:
-        raise FieldError("target", f"{goal.bound:g} is not a freshness to reach", "above 0 and below 1")
-    return goal
-
-
-def _with_value(network: Network, key: str, value: Number) -> Network:
-    """Return the network with `value` in the field `key`, such as downloads.rate; raise InputError if it is wrong."""
-    return network_of(network, [f"{key}={value!r}"])
-
-
-def _value_check(network: Network, key: str) -> Callable[[Number], bool]:
-    """Return a function that says whether the network may have a value in the field `key`, such as downloads.rate."""
-
-    def is_allowed(value: Number) -> bool:
-        try:
-            _with_value(network, key, value)
-        except InputError:
-            return False
-        return True
-
-    return is_allowed
+    search = FieldSearch(network_of(network), None, target)
+    edge = search.by_formula()
+    return search.key, edge and edge[0]
 
 
 def _neighbours(value: Number) -> tuple[Number, Number]:
@@ -220,168 +182,156 @@ def _neighbours(value: Number) -> tuple[Number, Number]:
     )
 
 
-# ---- How far the target is met
-
-
-def _target_rows(result: Result, goal: Threshold) -> list[Row]:
-    """Return the rows of a result that the target `goal` is about; raise FieldError if there are none."""
-    rows = result.about(goal.metric, goal.group)
-    if not rows:
-        names = ", ".join(f"'{row.group}: {row.metric}'" for row in result.rows)
-        raise FieldError("target", f"nothing will match {goal.text!r}", f"there is {names}")
-    return rows
-
-
-def _margin(values: Iterable[float | None], goal: Threshold) -> float:
-    """Return by how much the first value that is not None is on the right side of the target; below 0 if it is not.
-
-    It is minus infinity if all are None.
-    """
-    value = next((value for value in values if value is not None), None)
-    return -math.inf if value is None else goal.margin(value)
-
-
-def _worst_margin(result: Result, goal: Threshold) -> float:
-    """Return by how much the measured group that is worst off is on the right side of the target; below 0 if not."""
-    return min(_margin((row.measured,), goal) for row in _target_rows(result, goal))
-
-
-def _predict_worst(network: Network, key: str, value: Number, goal: Threshold) -> float | None:
-    """Return the prediction for the group that is worst off, with `value` in the field `key`.
-
-    It is None if there is no formula for one of the groups that the target `goal` is about.
-    """
-    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
-    predictions = [row.predicted for row in _target_rows(predict(_with_value(network, key, value), measure), goal)]
-    require_time()  # a missing prediction may only have run out of time
-    return (
-        None
-        if None in predictions
-        else min((prediction for prediction in predictions if prediction is not None), key=goal.margin)
-    )
-
-
-def _size_by_formula(network: Network, key: str, start: Number, goal: Threshold) -> tuple[Number, str] | None:
-    """Find by formula the value of the field `key` at which `goal` is just met; None if there is no formula at `start`.
-
-    Returns it, and whether it is the smallest or the largest. The search begins at `start`.
-    """
-    if _predict_worst(network, key, start, goal) is None:
-        return None
-
-    def margin(value: Number) -> float:
-        return _margin((_predict_worst(network, key, value, goal),), goal)
-
-    return _find_edge(key, start, goal, margin, _value_check(network, key), CLOSE_BY_FORMULA)
-
-
-def _size_by_emulation(
-    network: Network, key: str, start: Number, goal: Threshold, settings: Settings, tell: Progress, **how: Any
-) -> tuple[Number, str]:
-    """Find by emulation the value of the field `key` at which `goal` is just met.
-
-    Returns it, and whether it is the smallest or the largest. The search begins at `start`, `tell` gets its progress,
-    and `how` has workers and address.
-    """
-    runs = count(1)
-
-    def margin(value: Number) -> float:
-        number = next(runs)
-
-        def look(share: float, words: str) -> None:
-            done = (min(number, SEARCH_RUNS) - 1 + share) / (SEARCH_RUNS + ANSWER_RUNS)
-            tell(done, f"{key} = {value:.6g}, emulated (number {number} of about {SEARCH_RUNS + ANSWER_RUNS}): {words}")
-
-        return _worst_margin(emulate_whole(_with_value(network, key, value), settings, progress=look, **how), goal)
-
-    with sharing_reasonable_time(SEARCH_RUNS + ANSWER_RUNS):
-        return _find_edge(key, start, goal, margin, _value_check(network, key), CLOSE_BY_EMULATION)
-
-
-# ---- The search
-
-
-def _find_edge(
-    key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], close: float
-) -> tuple[Number, str]:
-    """Return the value of the field `key` at which `goal` is just met, and whether it is the smallest or the largest.
-
-    The search begins at `start`. `margin` is by how much a value meets the goal, `allowed` whether the field may have
-    it, and `close` the relative width at which the search ends. Raises FieldError if all values meet it, or none do.
-    """
-    seen = dict[Number, float]()
-
-    def cached_margin(value: Number) -> float:
-        if value not in seen:
-            seen[value] = margin(value)
-        return seen[value]
-
-    def words() -> str:
-        values = (f"{key} = {value:.6g} {'meets' if seen[value] >= 0 else 'misses'} it" for value in sorted(seen))
-        return ", ".join(values) or f"no {key} was looked at"
-
-    with _explain_interrupts(words):
-        least = _improves(start, cached_margin, allowed)
-        met, missed = _bracket(key, start, goal, cached_margin, allowed, STEP_FACTOR if least else 1 / STEP_FACTOR)
-        return bisect_edge(
-            met, missed, lambda value: cached_margin(value) >= 0, close
-        ), "smallest" if least else "largest"
-
-
 @contextmanager
 def _explain_interrupts(words: Callable[[], str]) -> Iterator[None]:
     """Add the text that `words` returns to an interrupt, or to the end of a budget, that comes while the body runs."""
     try:
         yield
     except KeyboardInterrupt as why:
-        raise type(why)(f"{why.args[0] if why.args else INTERRUPTED}: {words()}") from None
+        raise type(why)(f"{words_of_interrupt(why)}: {words()}") from None
 
 
-def _improves(start: Number, margin: Margin, allowed: Callable[[Number], bool]) -> bool:
-    """Whether the margin by which the target is met grows with the field at `start`, or at least does not fall.
+# ---- The search
 
-    It is judged by a step to a value that is `allowed`, up or else down, and true if there is none.
+
+@final
+class FieldSearch:
+    """The search for the value of one field of a network at which a target is just met.
+
+    The field is `vary`, or if that is None the first that the network has of those usual for the target's metric. The
+    search begins at its value in the network, or at 1 if that is 0, from where no factor leads on. Raises FieldError if
+    there is no such field, or if the target makes no sense.
     """
-    up, down = _step(start, STEP_FACTOR), _step(start, 1 / STEP_FACTOR)
-    if allowed(up):
-        return margin(up) >= margin(start)
-    return not allowed(down) or margin(start) >= margin(down)
+
+    def __init__(self, network: Network, vary: str | None, target: float | str) -> None:
+        self._network = network
+        self.goal = read_target(target, network.unit)
+        if self.goal.metric == "freshness" and not 0 < self.goal.bound < 1:
+            raise FieldError("target", f"{self.goal.bound:g} is not a freshness to reach", "above 0 and below 1")
+        self.key, value = _field(network.data(), vary, self.goal.metric)
+        self._start = value or (1 if isinstance(value, int) else 1.0)
+        self._margins = dict[Number, float]()  # by value
+
+    def network(self, value: Number) -> Network:
+        """Return the network with this value in the field; raise InputError if it may not have it."""
+        return network_of(self._network, [f"{self.key}={value!r}"])
+
+    def allows(self, value: Number) -> bool:
+        """Whether the network may have this value in the field."""
+        try:
+            self.network(value)
+        except InputError:
+            return False
+        return True
+
+    def predict(self, value: Number) -> float | None:
+        """Return the prediction for the group that is worst off at a value; None if a group has no formula."""
+        return predict_worst(self.network(value), self.goal)
+
+    def by_formula(self) -> Edge | None:
+        """Return the edge that formulas give; None if there is no formula where the search begins.
+
+        Raises FieldError if all values meet the target, or none do.
+        """
+        if self.predict(self._start) is None:
+            return None
+        return self._find_edge(lambda value: margin_of(self.goal, self.predict(value)), CLOSE_BY_FORMULA)
+
+    def by_emulation(self, settings: Settings, tell: Progress, **how: Any) -> Edge:
+        """Return the edge that emulations give, which share their random numbers; `how` has workers and address.
+
+        Raises FieldError if all values meet the target, or none do.
+        """
+        runs = count(1)
+
+        def margin(value: Number) -> float:
+            number = next(runs)
+
+            def look(share: float, words: str) -> None:
+                done = (min(number, SEARCH_RUNS) - 1 + share) / (SEARCH_RUNS + ANSWER_RUNS)
+                part = f"emulated (number {number} of about {SEARCH_RUNS + ANSWER_RUNS})"
+                tell(done, f"{self.key} = {value:.6g}, {part}: {words}")
+
+            result = emulate_whole(self.network(value), settings, progress=look, **how)
+            return min(margin_of(self.goal, row.measured) for row in target_rows(result, self.goal))
+
+        with sharing_reasonable_time(SEARCH_RUNS + ANSWER_RUNS):
+            return self._find_edge(margin, CLOSE_BY_EMULATION)
+
+    def _find_edge(self, margin: Margin, close: float) -> Edge:
+        """Return the edge at which the margin reaches 0.
+
+        `close` is the relative width at which the search ends. Raises FieldError if all values meet it, or none do.
+        """
+        self._margins.clear()
+
+        def cached_margin(value: Number) -> float:
+            if value not in self._margins:
+                self._margins[value] = margin(value)
+            return self._margins[value]
+
+        with _explain_interrupts(self._describe_margins):
+            rises = self._rises(cached_margin)
+            met, missed = self._bracket(cached_margin, STEP_FACTOR if rises else 1 / STEP_FACTOR)
+            edge = bisect_edge(met, missed, lambda value: cached_margin(value) >= 0, close)
+        return edge, "smallest" if rises else "largest"
+
+    def _describe_margins(self) -> str:
+        """Return a text that says of each value that was looked at whether it meets the target."""
+        margins = sorted(self._margins.items())
+        values = (f"{self.key} = {value:.6g} {'meets' if margin >= 0 else 'misses'} it" for value, margin in margins)
+        return ", ".join(values) or f"no {self.key} was looked at"
+
+    def _rises(self, margin: Margin) -> bool:
+        """Whether the margin grows with the field where the search begins, or at least does not fall.
+
+        It is judged by a step to a value that is allowed, up or else down, and true if there is none.
+        """
+        up, down = _step(self._start, STEP_FACTOR), _step(self._start, 1 / STEP_FACTOR)
+        if self.allows(up):
+            return margin(up) >= margin(self._start)
+        return not self.allows(down) or margin(self._start) >= margin(down)
+
+    def _bracket(self, margin: Margin, better: float) -> tuple[Number, Number]:
+        """Return a value of the field that meets the target and one that does not, neighbours in a row of steps.
+
+        A step is the factor `better`, or its inverse if the first value meets the target. Raises FieldError if all
+        values tried meet it, or none do.
+        """
+        start = value = self._start
+        margins = [margin(start)]
+        met = margins[0] >= 0
+        factor = 1 / better if met else better
+        while start / FARTHEST < value < start * FARTHEST and not (not met and _stuck(margins)):
+            before, value = value, _step(value, factor)
+            last = not self.allows(value)
+            if last:
+                value = bisect_edge(before, value, self.allows, CLOSE_BY_EMULATION)
+            if value == before:
+                break
+            margins.append(margin(value))
+            if (margins[-1] >= 0) != met:
+                return (before, value) if met else (value, before)
+            if last:
+                break
+        raise self._undecided_error(f"{'down' if factor < 1 else 'up'} to {value:.6g}", max(margins))
+
+    def _undecided_error(self, values: str, best: float) -> FieldError:
+        """Return the error that says that all `values` of the field meet the target, or none do.
+
+        `best` is the largest of their margins.
+        """
+        if best >= 0:
+            return FieldError("target", f"{self.goal.text!r} is met by any {self.key}, {values}", "a harder target")
+        reached = self.goal.bound + (best if self.goal.above else -best)
+        words = f"it reaches {reached:.4g}" if math.isfinite(reached) else f"{self.goal.metric} is not finite"
+        wrong = f"{self.goal.text!r} is out of reach of {self.key}: {values} {words}"
+        return FieldError("target", wrong, "an easier target, or another field to vary")
 
 
 def _step(value: Number, factor: float) -> Number:
     """Return a value times a factor; a whole number stays one, and at least 1."""
     return max(1, round(value * factor)) if isinstance(value, int) else value * factor
-
-
-def _bracket(
-    key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], better: float
-) -> tuple[Number, Number]:
-    """Return a value of the field `key` that meets the target and one that does not, by steps from `start`.
-
-    A step is the factor `better`, or its inverse if `start` meets the target. `margin` is by how much a value meets it,
-    and `allowed` whether the field may have it. Raises FieldError if all values tried meet it, or none do.
-    """
-    met = margin(start) >= 0
-    factor = 1 / better if met else better
-    value, margins = start, [margin(start)]
-    while start / FARTHEST < value < start * FARTHEST and not (not met and _stuck(margins)):
-        before, value = value, _step(value, factor)
-        last = not allowed(value)
-        if last:
-            value = bisect_edge(before, value, allowed, CLOSE_BY_EMULATION)
-        if value == before:
-            break
-        margins.append(margin(value))
-        if (margins[-1] >= 0) != met:
-            return (before, value) if met else (value, before)
-        if last:
-            break
-    way = "down" if factor < 1 else "up"
-    if met:
-        raise FieldError("target", f"{goal.text!r} is met by any {key}, {way} to {value:.6g}", "a harder target")
-    reached = goal.bound + (max(margins) if goal.above else -max(margins))
-    wrong = f"{goal.text!r} is out of reach of {key}: {way} to {value:.6g} it reaches {reached:.4g}"
-    raise FieldError("target", wrong, "an easier target, or another field to vary")
 
 
 def _stuck(margins: list[float]) -> bool:

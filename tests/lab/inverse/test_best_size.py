@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,9 +16,9 @@ from replnet.lab.experiment.subjects import Settings
 from replnet.lab.inverse.best_size import BestSize, Solution, find_best_size
 from replnet.lab.inverse.system import Optimise
 from replnet.lab.papers.p2p import cooperative
-from replnet.laws import Exponential
+from replnet.laws import at_rate
 from replnet.measure.estimate import Estimate
-from replnet.measure.verdict import Comparison, verdicts
+from replnet.measure.row import judge_rows
 
 SETTINGS = Settings(None, "conditional", 1, None, 0.002, None, 0.02)
 BASE = {"target": 0.6, "bandwidth": 10.0, "updates": "exponential(rate=1)", "downloads": "exponential", "over": {}}
@@ -28,42 +29,31 @@ def found(rows):
     return {(row.group, row.metric): row.record() for row in rows}
 
 
-def solve(plan, settings):
+def solve(plan, settings=SETTINGS):
     rows, *_ = BestSize(plan).run(settings, longer=False)
     return rows
 
 
 def predict_size(plan):
-    return BestSize(plan).predict(SETTINGS)
+    return found(BestSize(plan).predict(SETTINGS))
 
 
 def assert_agree(rows):
-    cells = [
-        Comparison(
-            Estimate(row["measured"], row["error"], row["replications"]),
-            row["predicted"],
-            row["accuracy"] or 0.0,
-            row["measured"],
-        )
-        for row in rows.values()
-        if row["error"] is not None and row["predicted"] is not None
-    ]
-    assert len(cells) > 2
-    assert "differ" not in verdicts(cells)
-
-
-def exponential(rate):
-    return Exponential(rate=rate)
+    """Judge all rows that have intervals and predictions, as the cells of a sweep are."""
+    judged = judge_rows([row for row in rows if row.prediction.value is not None], 0.02)
+    assert sum(bool(row.verdict) for row in judged) > 2
+    assert "differ" not in {row.verdict for row in judged}
 
 
 def best_cluster():
     """Of random selection; 42 replicas are best by Table 1 (test_theory_service)."""
-    return cooperative(10, 0.6, 42, Exponential(rate=1), exponential, exponential)
+    exponential = partial(at_rate, "exponential")
+    return cooperative(10, 0.6, 42, exponential(1), exponential, exponential)
 
 
 def test_the_best_cluster():
-    rows = found(solve(CLUSTER, SETTINGS))
-    best = best_cluster()
+    solved = solve(CLUSTER)
+    rows, best = found(solved), best_cluster()
     assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(best.service_rate, rel=1e-9)
     assert rows["cooperative", "replicas"]["predicted"] == best.replicas
     assert rows["cooperative", "replicas"]["measured"] is None
@@ -72,38 +62,23 @@ def test_the_best_cluster():
     assert gain == pytest.approx(best.service_rate / (170 / 3), rel=1e-9)
     assert "within 1 % of the best for" in rows["cooperative", "service_rate"]["note"]
     assert rows["cooperative", "service_rate"]["error"] < 0.02 * best.service_rate
-    assert_agree(rows)
-
-
-def test_a_cluster_of_a_given_size():
-    plan = {**CLUSTER, "replicas": 30, "over": {}}
-    rows = found(predict_size(plan))
-    rate = rows["cooperative", "polls"]["predicted"]
-    assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(30 * (10 - 10 / 30 - rate), rel=1e-12)
-    assert rows["cooperative", "service_rate"]["note"] == ""
+    assert_agree(solved)
 
 
 def test_where_no_polls_are_needed():
     """m = 2: downloads at rate 5 are fresh enough, so that all else serves."""
-    rows = found(solve({**CLUSTER, "replicas": 2, "over": {}}, SETTINGS))
+    rows = found(solve({**CLUSTER, "replicas": 2, "over": {}}))
     assert rows["cooperative", "polls"]["predicted"] == 0
     assert rows["cooperative", "service_rate"]["measured"] == pytest.approx(10)
     assert rows["cooperative", "freshness"]["measured"] > 0.8
-
-
-def test_polls_that_are_not_needed_are_known_to_be_none():
-    """Constant polls have an approximation, which does not matter without polls."""
-    rows = found(predict_size({**CLUSTER, "polls": "constant", "replicas": 5, "over": {}}))
-    assert (rows["cooperative", "polls"]["predicted"], rows["cooperative", "polls"]["accuracy"]) == (0, None)
-    assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(5 * 10 - 10)
 
 
 @pytest.mark.parametrize("superposition", [pytest.param("exact", marks=pytest.mark.verification), "poisson"])
 @pytest.mark.parametrize("downloads", ["constant", "pareto(alpha=3)"])
 def test_redundant_queries(superposition, downloads):
     plan = {**BASE, "system": "redundant", "ask": 4, "downloads": downloads, "superposition": superposition}
-    rows = found(solve(plan, replace(SETTINGS, precision=0.005)))
-    assert rows["redundant", "service_rate"]["kind"] == ("exact" if superposition == "exact" else "limit")
+    rows = solve(plan, replace(SETTINGS, precision=0.005))
+    assert found(rows)["redundant", "service_rate"]["kind"] == ("exact" if superposition == "exact" else "limit")
     assert_agree(rows)
 
 
@@ -121,7 +96,7 @@ def test_recent_selection_is_optimised_by_emulation():
 
 
 def test_out_of_reach():
-    (row,) = solve({**CLUSTER, "target": 0.95}, SETTINGS)
+    (row,) = solve({**CLUSTER, "target": 0.95})
     assert row.note == "the target needs 19 downloads per unit of time, above the bandwidth 10"
     assert row.measured is row.predicted is None
 
@@ -149,9 +124,12 @@ def test_the_search_finds_the_peak_within_its_bounds(best):
 def test_the_accuracy_of_a_formula_reaches_the_service_rate():
     """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
     plan = {**CLUSTER, "polls": "constant", "replicas": 10, "over": {}}
-    rows = found(predict_size(plan))
+    rows = predict_size(plan)
+    assert rows["cooperative", "service_rate"]["note"] == ""  # of other sizes, as this one is given
     assert rows["cooperative", "freshness"]["accuracy"] > 0
     polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
     assert rate["accuracy"] > 0
     assert rate["accuracy"] == pytest.approx(10 * polls["accuracy"], rel=1e-9)
     assert rows["cooperative", "service_rate_gain"]["accuracy"] == pytest.approx(rate["accuracy"] / (170 / 3), rel=1e-6)
+    idle = predict_size(plan | {"replicas": 5})["cooperative", "polls"]  # which need none, as is known
+    assert (idle["predicted"], idle["accuracy"]) == (0, None)

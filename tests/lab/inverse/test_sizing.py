@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 from interrupts import ending
 
 import replnet as rn
 from replnet.deadline import OutOfTime, UnreasonableError
-from replnet.lab.inverse import verifying
+from replnet.lab.inverse import targets
 from replnet.lab.inverse.sizing import predicted_size, size
 from replnet.network import build
 from replnet.text.errors import FieldError
 
 COARSE = {"precision": 0.02}
-
-
-def test_the_smallest_budget_that_will_do(tmp_path):
-    file = tmp_path / "net.yaml"
-    file.write_text("kind: aggregate\nsources: 20\nupdates: exponential(rate=1)\nbudget: 1\n")
-    found = size(file, 0.8, precision=0.01)
-    assert found.key == "budget"
-    assert (1 - math.exp(-20 / found.value)) * found.value / 20 == pytest.approx(0.8, abs=1e-5)
 
 
 def hop(rate: float = 1.0, **more) -> rn.Network:
@@ -36,39 +27,40 @@ def hop(rate: float = 1.0, **more) -> rn.Network:
     [
         ("freshness >= 0.9", 9),
         ("level 1: freshness >= 3/4", 3),
-        ("staleness <= 0.1", 9),
-        # The age of the first missed update, while stale, is that of the download that will end it.
-        ("lag <= 0.25", 4),
-        ("staleness_age <= 1/20", 4),
+        ("lag <= 0.25", 4),  # the age of the first missed update, while stale, is that of the next download
         ("missing_updates < 0.2", 5),
         ("currency(1) >= 0.9", 1.41916),
     ],
 )
-def test_any_metric_may_be_the_target(target, value):
-    """For Poisson updates at 1 and downloads at d: d/(1 + d), 1/d, 1/d(1 + d), 1/d and 1 - exp(-d)/(1 + d)."""
+def test_any_metric_may_be_the_target_and_the_answer_stands_between_its_neighbours(target, value):
+    """For Poisson updates at 1 and downloads at d: d/(1 + d), 1/d, 1/d and 1 - exp(-d)/(1 + d)."""
     found = size(hop(), target, **COARSE)
-    assert (found.key, found.extreme) == ("downloads.rate", "smallest")
-    assert found.value == pytest.approx(value, rel=1e-4)
-    assert found.target.text == target
-
-
-def test_the_answer_stands_between_its_neighbours():
-    found = size(hop(), 0.9, **COARSE)
-    assert found.table["value"].tolist() == pytest.approx([8.1, 9.0, 9.9], rel=1e-5)
+    assert found.key == "downloads.rate"
+    assert found.table["value"].tolist() == pytest.approx([0.9 * value, value, 1.1 * value], rel=1e-4)
     assert found.table["meets"].tolist() == [False, True, True]
-    assert found.table["predicted"].tolist() == pytest.approx([8.1 / 9.1, 0.9, 9.9 / 10.9], rel=1e-5)
-    assert all(row["ci_low"] <= row["measured"] <= row["ci_high"] for row in found.around)
-    assert str(found).startswith("downloads.rate = 9, the smallest that meets freshness >= 0.9, by formula\n")
+    assert found.predicted == pytest.approx(found.target.bound, rel=1e-4)
+    assert all(row["ci_low"] <= row["measured"] <= row["ci_high"] for row in found.rows)
+    assert str(found).startswith(f"downloads.rate = {value}, the smallest that meets {target}, by formula\n")
+
+
+def test_the_smallest_budget_that_will_do(tmp_path):
+    """From a file, and from a budget of nothing: (1 - exp(-20 / b)) b / 20 of 20 sources are fresh."""
+    file = tmp_path / "net.yaml"
+    file.write_text("kind: aggregate\nsources: 20\nupdates: exponential(rate=1)\nbudget: 0\n")
+    key, value = predicted_size(file, 0.8)
+    assert key == "budget"
+    assert (1 - math.exp(-20 / value)) * value / 20 == pytest.approx(0.8, abs=1e-5)
 
 
 def test_where_more_is_worse_the_largest_value_is_sought():
     """Level n of a tree is fresh to 2^-n here; whole numbers are next to whole numbers."""
     found = size("cascade", "freshness >= 0.2", vary="depth", **COARSE)
     assert (found.value, found.extreme) == (2, "largest")
-    assert [(row["value"], row["group"], row["meets"]) for row in found.around] == [
+    assert [(row["value"], row["group"], row["meets"]) for row in found.rows] == [
         (1, "level 1", True), (2, "level 2", True), (3, "level 3", False)
     ]  # fmt: skip
-    assert size(hop(4.0), "freshness >= 0.5", vary="updates.rate", **COARSE).value == pytest.approx(4)
+    late = size(hop(9.0, delay=0), 0.3, vary="delay", **COARSE)  # 0.9 exp(-delay)
+    assert (late.value, late.extreme) == (pytest.approx(math.log(3), rel=1e-5), "largest")
 
 
 def test_steps_end_at_the_last_value_that_a_network_may_have():
@@ -88,16 +80,11 @@ def test_of_service_it_is_the_bandwidth():
     assert (key, value) == ("bandwidth", pytest.approx(15, rel=1e-5))
 
 
-def test_without_a_formula_it_is_emulated():
-    found = size("cooperative-recent", "lag <= 0.5", precision=0.05, workers=0)
-    assert found.how == "by emulation with common random numbers"
-    assert [row["meets"] for row in found.around] == [False, True, True]
-
-
 @pytest.mark.parametrize(
     ("target", "vary", "message"),
     [
         (1.5, None, "target: 'freshness >= 1.5' never holds"),
+        (0.95, "delay", "target: 'freshness >= 0.95' is out of reach of delay: down to .* it reaches 0.4961"),
         (0, None, "target: 0 is not a freshness to reach"),
         ("freshness", None, "target: 'freshness' does not compare a metric with a number"),
         ("speed > 2", None, "target: 'speed' is not measured"),
@@ -114,13 +101,7 @@ def test_errors_name_what_is_wrong(target, vary, message):
         size(hop(), target, vary=vary)
 
 
-def test_a_budget_ends_it_with_the_value_if_that_is_found():
-    """By formula, before anything is emulated; or not even that."""
-    found = size(hop(), 0.9, **COARSE)
-    late = replace(found.result, rows=(), incomplete="out of time after 0 replications")
-    cut = replace(found, near=dict.fromkeys(found.near, late))
-    assert cut.incomplete == late.incomplete
-    assert [row["value"] for row in cut.around] == [found.value]
+def test_a_budget_that_is_over_before_anything_is_found_ends_it():
     with pytest.raises(OutOfTime, match=r"^out of time"):
         size(hop(), 0.9, **COARSE, budget=1e-9)
 
@@ -135,26 +116,23 @@ def test_a_search_that_is_ended_says_what_it_saw(error):
     assert "number 2 of about 16" in told[-1][1]
 
 
-@pytest.mark.parametrize(
-    ("when", "near"),
-    [("(1 of 3): replication", []), ("(2 of 3): replication", [8.1]), ("(3 of 3): replication", [8.1, 9.9])],
-)
-def test_one_interrupt_ends_all_that_was_to_be_emulated(when, near):
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_one_interrupt_ends_all_that_was_to_be_emulated(place):
     """The value is found by then, and what was emulated whole has its row."""
-    told, progress = ending(when)
+    told, progress = ending(f"({place} of 3): replication")
     found = size(hop(), 0.9, **COARSE, workers=0, progress=progress)
     assert found.value == pytest.approx(9)
     assert found.incomplete == "interrupted after 0 replications"
-    assert list(found.near) == pytest.approx(near)
-    assert [row["value"] for row in found.around] == pytest.approx([*near[:-1], 9] if near else [])
-    assert when in told[-1][1]
+    assert list(found.near) == pytest.approx([8.1, 9.9][: place - 1])
+    assert [row["value"] for row in found.rows] == pytest.approx([[], [9], [8.1, 9]][place - 1])
+    assert f"({place} of 3): replication" in told[-1][1]
 
 
 def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
     def emulate_so_far(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verifying, "emulate_so_far", emulate_so_far)
+    monkeypatch.setattr(targets, "emulate_so_far", emulate_so_far)
     words = "interrupted: downloads.rate = 9, by formula, is the smallest that meets it, and is not emulated yet"
     with pytest.raises(KeyboardInterrupt, match=f"^{words}$"):
         size(hop(), 0.9)
@@ -164,7 +142,7 @@ def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
 def test_it_says_how_far_it_is(network, target):
     """From nothing to all, never back, with the replications of every emulation."""
     told, progress = ending("never")
-    size(network, target, precision=0.05, workers=0, progress=progress)
+    found = size(network, target, precision=0.05, workers=0, progress=progress)
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert shares[0] == 0
@@ -172,6 +150,8 @@ def test_it_says_how_far_it_is(network, target):
     assert told[0][1].endswith("by formula")
     assert told[-1][1] == "judged together"
     assert all(re.search(r"= \d+.*, emulated \(.*\): .*", words) for _, words in told[1:-1])
+    assert found.how == ("by formula" if isinstance(network, rn.Network) else "by emulation with common random numbers")
+    assert [row["meets"] for row in found.rows] == [False, True, True]
 
 
 def test_what_would_take_a_night_in_all_is_refused():

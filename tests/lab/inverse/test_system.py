@@ -48,11 +48,9 @@ def test_systems_that_cannot_be(messages, old, new, said):
 
 
 def test_redundant_and_independent_systems(load, messages):
-    text = "title: t\noptimise: {system: redundant, target: 0.5, bandwidth: 1000, updates: exponential(rate=1), downloads: constant, ask: 20}\n"
-    assert load(text, "ask=10,20", "superposition=exact,poisson").cells()[1].subject.data == {
-        "system": "redundant", "maximise": "service_rate", "target": 0.5, "bandwidth": 1000.0,
-        "updates": "exponential(rate=1)", "downloads": "constant", "over": {}, "ask": 10, "superposition": "poisson",
-    }  # fmt: skip
-    assert "optimise.ask: is of redundant systems" in messages(text.replace("redundant", "independent"))
-    assert "optimise.ask: missing" in messages(text.replace(", ask: 20", ""))
-    assert len(load(text.replace("redundant", "independent").replace(", ask: 20", "")).cells()) == 1
+    given = "target: 0.5, bandwidth: 1000, updates: exponential(rate=1), downloads: constant"
+    redundant = f"title: t\noptimise: {{system: redundant, {given}, ask: 20}}\n"
+    assert [cell.subject.data["ask"] for cell in load(redundant, "ask=10,20").cells()] == [10, 20]
+    assert "optimise.ask: is of redundant systems" in messages(redundant.replace("redundant", "independent"))
+    assert "optimise.ask: missing" in messages(redundant.replace(", ask: 20", ""))
+    assert len(load(f"title: t\noptimise: {{system: independent, {given}}}\n").cells()) == 1

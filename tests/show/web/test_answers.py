@@ -63,7 +63,7 @@ def test_a_run_is_recorded_in_memory(tmp_path, monkeypatch):
     assert "depth" in answers.record_trace(NetworkQuestion("cascade", ("depth=0",), 0.9), "array")["error"]
 
 
-def test_the_latest_question_is_answered():
+def test_the_latest_question_is_answered_and_one_that_takes_too_long_is_given_up():
     async def questions() -> None:
         desk = LatestOnly(30.0)
         try:
@@ -72,12 +72,6 @@ def test_the_latest_question_is_answered():
             assert isinstance(await desk.ask(int, "x"), Failure)
         finally:
             await desk.close()
-
-    asyncio.run(questions())
-
-
-def test_a_question_that_takes_too_long_is_given_up_for_the_next():
-    async def questions() -> None:
         desk = LatestOnly(0.1)
         try:
             slow = asyncio.create_task(desk.ask(time.sleep, 3600))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from interrupts import ending
 
 import replnet as rn
 from replnet.lab.experiment.subjects import Settings, emulate_so_far
-from replnet.lab.inverse.verifying import verify
+from replnet.lab.inverse.targets import verify
 
 SETTINGS = Settings(None, "sampled", 0, 600.0, None, None, 0.5, ())
 BY_CHANCE, BARELY = 136, 40  # z = 3.5 and -2.8, of replications that are short
@@ -41,23 +42,15 @@ def test_among_others_it_takes_more_to_differ():
     assert stopped == ""
 
 
-def test_an_interrupt_of_the_longer_run_leaves_the_first():
-    def interrupt(share, words):
-        if "four times longer" in words:
-            raise KeyboardInterrupt
-
-    results, stopped = check(NAMED, BY_CHANCE, interrupt)
-    assert [(result.verdict, result.replications) for result in results] == [
-        ("differ", 32), ("agree", 32), ("agree", 32)
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("seed", "when", "results"),
+    [
+        (BY_CHANCE, "four times longer", [("differ", 32), ("agree", 32), ("agree", 32)]),
+        (BARELY, "rate 2, emulated (2 of 3): replication", [("differ", 32), ("", 0)]),
+    ],
+)
+def test_an_interrupt_leaves_what_there_is(seed, when, results):
+    """The first runs of those that would be run longer; and of the others none that is not begun."""
+    found, stopped = check(NAMED, seed, ending(when)[1])
+    assert [(result.verdict if result.rows else "", result.replications) for result in found] == results
     assert stopped == "interrupted"
-
-
-def test_an_interrupt_ends_the_others():
-    def interrupt(share, words):
-        if words.startswith("rate 2, emulated (2 of 3): replication"):
-            raise KeyboardInterrupt
-
-    results, stopped = check(NAMED, BARELY, interrupt)
-    assert [result.replications for result in results] == [32, 0]
-    assert (results[1].incomplete, stopped) == ("interrupted after 0 replications", "interrupted")
