@@ -17,6 +17,7 @@ import click
 
 from replnet.cli.main import commands
 from replnet.cli.output import echo, print_table
+from replnet.show import Table
 from replnet.text import duration, write_csv
 
 if TYPE_CHECKING:
@@ -270,9 +271,8 @@ def _print_laws(trace_fit: TraceFit) -> None:
         law = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", str(fitted.law))
         behind, chance = f"{fitted.aic - trace_fit.fits[0].aic:.1f}", _chance_text(fitted.p_value)
         rows.append([law, behind, f"{fitted.distance:.4f}", chance])
-    print_table([f"law of the intervals{', in seconds' * dated}", "AIC over best", "distance", "p"], rows)
-    for family, reason in trace_fit.left_out.items():
-        echo(f"  {family}: {reason}")
+    heads = [f"law of the intervals{', in seconds' * dated}", "AIC over best", "distance", "p"]
+    print_table(Table(heads, rows, [f"{family}: {reason}" for family, reason in trace_fit.left_out.items()]))
 
 
 def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
@@ -305,23 +305,21 @@ def _answer_word(check: Check) -> str:
 def _print_needs(trace_fit: TraceFit) -> None:
     """Print two tables: staleness by the rate of constant downloads, and the rates that targets of staleness need."""
     per, unit = (DAY, "a day") if trace_fit.history.dated else (1.0, "a unit")
-    print_table(
-        [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"],
-        [
-            [f"{row['rate'] * per:.4g}", f"{row['measured']:.4f}", f"{row['low']:.4f} .. {row['high']:.4f}",
-             f"{row['empirical']:.4f}", f"{row['poisson']:.4f}", f"{row['poisson'] / row['measured'] - 1:+.0%}"]
-            for row in trace_fit.staleness
-        ],
-    )  # fmt: skip
+    heads = [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"]
+    rows = [
+        [f"{row['rate'] * per:.4g}", f"{row['measured']:.4f}", f"{row['low']:.4f} .. {row['high']:.4f}",
+         f"{row['empirical']:.4f}", f"{row['poisson']:.4f}", f"{row['poisson'] / row['measured'] - 1:+.0%}"]
+        for row in trace_fit.staleness
+    ]  # fmt: skip
+    print_table(Table(heads, rows))
     echo()
     rows = []
     for row in trace_fit.needs:
         rates = [row[name] * per for name in ("measured", "empirical", "poisson")]
         texts = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
         rows.append([f"{row['target']:g}", *texts, f"{row['waste']:.2f} times as many"])
-    print_table(
-        ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows
-    )
+    heads = ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"]
+    print_table(Table(heads, rows))
 
 
 def _print_rate(change_rate: ChangeRate) -> None:
@@ -341,9 +339,8 @@ def _print_rate(change_rate: ChangeRate) -> None:
         ends = f"{estimate.bias.low:+.1%} .. {estimate.bias.high:+.1%}" if has_interval else ""
         rows.append([estimate.estimator, rates[0], f"{rates[1]} .. {rates[2]}", measured, ends, by_formula])
     bias = f"bias of {change_rate.window} visits"
-    print_table(["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"], rows)
-    for note in change_rate.notes:
-        echo(f"  {note}")
+    heads = ["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"]
+    print_table(Table(heads, rows, change_rate.notes))
 
 
 def _print_audit(audit: Audit) -> None:
@@ -374,12 +371,11 @@ def _print_audit(audit: Audit) -> None:
             for x, model in zip(predicted, models, strict=True)
         ]
         rows.append([metric, value, "" if measured.doubt else f"{low} .. {high}", f"{least} .. {most}", *with_sizes])
-        doubts += [f"  {metric}: {measured.doubt}"] if measured.doubt else []
-    print_table(["metric", "measured", "95 % interval", "if independent", *models], rows)
-    for line in (*doubts, ""):
-        echo(line)
+        doubts += [f"{metric}: {measured.doubt}"] if measured.doubt else []
+    print_table(Table(["metric", "measured", "95 % interval", "if independent", *models], rows, doubts))
+    echo()
     checks = [[check.assumption, _answer_word(check), _chance_text(check.chance), check.seen] for check in audit.checks]
-    print_table(["assumption", "", "p", "seen"], checks)
+    print_table(Table(["assumption", "", "p", "seen"], checks))
     echo()
     waited, apart = duration(audit.wait, dated), duration(2 * audit.wait, dated)
     echo(f"  an update waits {waited} on average, so polls come every {apart} on average, or more often")

@@ -19,6 +19,7 @@ from replnet.cli import main
 from replnet.cli.output import print_table
 from replnet.lab.experiment import cells
 from replnet.lab.experiment.sections import Sections
+from replnet.show import Table
 
 NETWORK = r"""
 title: "a\e]0;title\a \e[2Jgone"
@@ -122,9 +123,9 @@ def test_a_sweep_of_any_names(tmp_path, monkeypatch, capfd):
 
 
 def test_columns_stand_below_their_heads_whatever_is_in_them(capfd):
-    print_table(["a\x1b", "verdict"], [["x\ny", "agree"], ["z", "-"]])
+    print_table(Table(["a\x1b", "verdict"], [["x\ny", "agree"], ["z", "-"]]))
     assert capfd.readouterr().out == "a\\x1b  verdict\n-----  -------\nx\\ny   agree\nz      -\n"
-    print_table(["a"], [["x|y"]], "markdown")
+    print_table(Table(["a"], [["x|y"]]), "markdown")
     assert capfd.readouterr().out == "| a    |\n| ---- |\n| x\\|y |\n"
 
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from report_sections import NOTHING, Parsed, cells, grid, row, section
 
+from replnet.show.pictures import figure_svg as svg
 from replnet.show.report import FigureSpec, page, write
 from replnet.show.report.arrange import arrange
 from replnet.show.report.figure import draw_figure, figure_of
-from replnet.show.report.markup import svg
 
 NAMED = "{http://www.w3.org/2000/svg}"
 

@@ -7,9 +7,12 @@ from xml.etree import ElementTree
 import pytest
 from report_sections import grid, section
 
+from replnet.show.pictures import figure_svg as svg
+from replnet.show.pictures import standalone
 from replnet.show.report import FigureSpec
 from replnet.show.report.figure import figure_of
-from replnet.show.report.markup import COLOUR_NAMES, ORDERED, SERIES, THEME, Html, element, standalone, svg
+from replnet.show.report.markup import Html, element
+from replnet.show.theme import COLOUR_NAMES, ORDERED, SERIES, THEME
 
 
 def test_elements_escape_what_is_not_markup():
