@@ -234,7 +234,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
-    from replnet.show.report import COLUMNS, reproduce
+    from replnet.show.report import reproduce
     from replnet.text import require_extra
 
     require_extra("matplotlib", "reproduce")  # before it has run for minutes
@@ -251,7 +251,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
         for sweep in reproduction.sweeps:
             write_sweep(sweep, form)
     else:
-        print_table(Table(COLUMNS, [[row[name] for name in COLUMNS] for row in reproduction.rows]), form)
+        print_table(Table(list(reproduction.rows[0]), [list(row.values()) for row in reproduction.rows]), form)
     for sweep in reproduction.sweeps:
         print_statements(sweep)
     echo(f"in all: {reproduction.words}", err=True)

@@ -37,10 +37,10 @@ def test_verdicts_have_colours_where_they_are_values(wide, capsys, monkeypatch, 
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     wide(40)
-    print_table(Table(["agree", "verdict"], [["[b]x", "differ"], ["y", "unresolved"]]))
+    print_table(Table(["names", "verdict"], [["[b]x", "differ"], ["y", "unresolved"]]))
     red, yellow = ("\x1b[31mdiffer\x1b[0m", "\x1b[33munresolved\x1b[0m") if painted else ("differ", "unresolved")
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert (lines[0], *lines[2:]) == ("agree  verdict", f"[b]x   {red}", f"y      {yellow}")
+    assert (lines[0], *lines[2:]) == ("names  verdict", f"[b]x   {red}", f"y      {yellow}")
 
 
 def test_words_are_wrapped_and_numbers_and_long_words_never(wide, capsys):

@@ -20,7 +20,7 @@ from replnet.faces import open_face
 if TYPE_CHECKING:
     from replnet.show.report.arrange import Arrangement, PARTS, Series, arrange
     from replnet.show.report.page import notebook, page, plot, write
-    from replnet.show.report.reproduction import COLUMNS, reproduce
+    from replnet.show.report.reproduction import reproduce
     from replnet.show.report.section import FigureSpec, Section, holds, section_of
     from replnet.show.report.trace_plots import draw
 else:
