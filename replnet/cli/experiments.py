@@ -215,7 +215,7 @@ def compare(first: Path, second: Path, form: str) -> int:
     axes, rows, verdict = compare_sweeps(minuend, subtrahend)
     columns = [*axes, *DIFFERENCES]
     numbers = ("first", "second", "difference", "ci_low", "ci_high")
-    kinds: dict[str, Kind] = dict.fromkeys(axes, "value") | dict.fromkeys(numbers, "number")
+    kinds: dict[str, Kind] = {name: "number" if name in numbers else "value" for name in columns}
     table = Table(columns, [[row[name] for name in columns] for row in rows], kinds=kinds)
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
     write(form, lambda: data, columns, rows, lambda: print_table(table, form))

@@ -125,8 +125,14 @@ def _all_columns(section: Section, rows: list[Row]) -> Iterator[Column]:
                 yield "accuracy", "n", [_beyond_rounding(accuracy, count) for accuracy, count in accuracies]
             case "interval":
                 ends = [digits(end) for end in zip(*(cell or (None, None) for cell in cells), strict=True)]
-                pairs = zip(*ends, strict=True)
-                yield title, "n", [f"{a.rstrip(FIGURE_SPACE + POINT_SPACE)} – {b}" if a and b else "" for a, b in pairs]
+                yield (
+                    title,
+                    "n",
+                    [
+                        f"{low.rstrip(FIGURE_SPACE + POINT_SPACE)} – {high}" if low and high else ""
+                        for low, high in zip(*ends, strict=True)
+                    ],
+                )
             case "deviation":
                 yield title, "n", [decimal_text(finite_or_nan(cell), 2) for cell in cells]
             case "verdict":
