@@ -125,14 +125,7 @@ def _all_columns(section: Section, rows: list[Row]) -> Iterator[Column]:
                 yield "accuracy", "n", [_beyond_rounding(accuracy, count) for accuracy, count in accuracies]
             case "interval":
                 ends = [digits(end) for end in zip(*(cell or (None, None) for cell in cells), strict=True)]
-                yield (
-                    title,
-                    "n",
-                    [
-                        f"{low.rstrip(FIGURE_SPACE + POINT_SPACE)} – {high}" if low and high else ""
-                        for low, high in zip(*ends, strict=True)
-                    ],
-                )
+                yield title, "n", list(map(_span, *ends))
             case "deviation":
                 yield title, "n", [decimal_text(finite_or_nan(cell), 2) for cell in cells]
             case "verdict":
@@ -144,6 +137,11 @@ def _all_columns(section: Section, rows: list[Row]) -> Iterator[Column]:
                 texts = [text(cell_text(cell, kind)) for cell in cells]
                 names = [name.replace("_", " ") for name in texts] if title == "metric" else texts
                 yield title, "w" if title in LONG_WORDS else None, names
+
+
+def _span(low: str, high: str) -> str:
+    """Return the text of an interval with these ends; empty if one is."""
+    return f"{low.rstrip(FIGURE_SPACE + POINT_SPACE)} – {high}" if low and high else ""
 
 
 def _beyond_rounding(accuracy: Any, decimals: int) -> str:
