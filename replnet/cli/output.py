@@ -88,12 +88,12 @@ def print_table(table: Table, form: str = "table") -> None:
 
     On a terminal, words are wrapped where its lines would be too long, numbers never, and verdicts have colours.
     """
-    click.echo(table.markdown if form == "markdown" else table.text(terminal_width(), _painted))
+    click.echo(table.markdown if form == "markdown" else table.text(terminal_width(), _paint_verdict))
     for note in table.notes:
         echo_note(note, "  ")
 
 
-def _painted(cell: str) -> str:
+def _paint_verdict(cell: str) -> str:
     """Return the text of a cell, in the colour of its verdict if it is one, unless the user wants no colours."""
     kind, _ = VERDICTS.get(cell, ("", ""))
     return click.style(cell, TERMINAL_COLOURS[kind]) if kind and not os.environ.get("NO_COLOR") else cell
@@ -180,7 +180,7 @@ def _print_sweep(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     """
     is_cut = len(rows) > LONGEST_TABLE and form != "markdown"
     shown_rows = sorted(rows, key=badness)[:WORST_ROWS_SHOWN] if is_cut else rows
-    print_table(result_table(shown_rows, axes).select([*axes, *SWEPT]).filled, form)
+    print_table(result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns, form)
     if is_cut:
         echo(
             f"the {WORST_ROWS_SHOWN} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)",

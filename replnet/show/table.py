@@ -22,7 +22,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import Any, Literal, TypeAlias, final
 
 from replnet.show.theme import VERDICTS
@@ -74,11 +74,10 @@ class Table:
         return replace(self, columns=titles, rows=[[row[at] for at in places] for row in self.rows])
 
     @property
-    def filled(self) -> Table:
+    def without_empty_columns(self) -> Table:
         """The table without columns in which every cell is empty."""
-        cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
-        filled = [any(cell not in (None, "") for cell in column) for column in cells]
-        return self.select(title for title, has_cell in zip(self.columns, filled, strict=True) if has_cell)
+        has_cell = [any(row[at] not in (None, "") for row in self.rows) for at in range(len(self.columns))]
+        return self.select(compress(self.columns, has_cell))
 
     @property
     def lines(self) -> list[list[str]]:

@@ -17,7 +17,7 @@ ROW = {
 
 def test_every_kind_of_cell_is_written():
     table = result_table([ROW, {"group": "a|b\x1b", "predicted": None, "accuracy": 1.0}], ["k"], {"cell": [1, "2"]})
-    assert table.filled.lines == [
+    assert table.without_empty_columns.lines == [
         ["cell", "k", "group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "kind", "source",
          "printed", "against print", "prediction"],
         ["1", "0.1", "cluster", "freshness", "0.50000", "0.45000 .. 0.55000", "1,234.57 ± 0.012", "-0.13", "agree",
@@ -33,7 +33,7 @@ def test_every_kind_of_cell_is_written():
          "against print": "≠ contradicts", "z": -0.126},
         dict.fromkeys(("k", "95 % interval", "predicted", "verdict", "against print", "z")),
     ]  # fmt: skip
-    assert Table(["a", "b"], []).filled.columns == ()
+    assert Table(["a", "b"], []).without_empty_columns.columns == ()
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,10 @@ def write_picture(path: Path, make: Callable[[], Any], label: str, **settings: A
         if kind == "svg":
             write_file(path, standalone(figure_svg(figure, "", label, transparent=False)))
         else:
-            write_file(path, _saved(figure, kind, dpi=150))
+            write_file(path, _picture_bytes(figure, kind, dpi=150))
 
 
-def _saved(figure: Any, kind: str, **how: Any) -> bytes:
+def _picture_bytes(figure: Any, kind: str, **how: Any) -> bytes:
     """Return the bytes of a matplotlib Figure, saved as png, svg or pdf (`kind`); `how` are options of savefig.
 
     The same figure gives the same bytes.
@@ -88,7 +88,7 @@ def figure_svg(figure: Any, prefix: str, label: str, transparent: bool = True) -
     `prefix` makes its identifiers unique in the page; `label` is for those who cannot see. It has a background of its
     own unless it is `transparent`.
     """
-    root = ElementTree.fromstring(_saved(figure, "svg", transparent=transparent))
+    root = ElementTree.fromstring(_picture_bytes(figure, "svg", transparent=transparent))
     _add_titles(root, figure)
     for parent in list(root.iter()):
         for child in list(parent):

@@ -115,7 +115,7 @@ def fill_table(grid: Any, table: Table, links: Sequence[str] = ()) -> None:
     wide = {"note": "white-space: normal; min-width: 18rem"}
     grid.columns = [
         {"name": title, "label": title, "field": title, "align": "left", "sortable": True, "style": wide.get(title, "")}
-        for title in table.filled.columns
+        for title in table.without_empty_columns.columns
     ]
     records = zip_longest(table.records, links)
     grid.rows = [{"id": number, **record, "link": link} for number, (record, link) in enumerate(records)]

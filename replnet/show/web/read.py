@@ -117,9 +117,9 @@ class Reader:
             _lines(view["claims"])
         self._draw(view)
         fill_table(self.table, view["table"], view["links"])
-        shown = len(view["table"].rows)
-        omitted = view["count"] - shown
-        self.few.set_text(f"The {shown:,} rows that matter most; {omitted:,} more agree." if omitted else "")
+        count = len(view["table"].rows)
+        omitted = view["count"] - count
+        self.few.set_text(f"The {count:,} rows that matter most; {omitted:,} more agree." if omitted else "")
 
     def _draw(self, view: dict[str, Any]) -> None:
         """Draw a chart for each panel of a sweep, as `sweep_view.sweep_view` returns it, in the present charts if their
