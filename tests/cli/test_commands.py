@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import SMALL, replnet
+from recorded import pair, written
 from ruamel.yaml import YAML
 
 from replnet.cli.main import BAD_INPUT
+from replnet.laws import Exponential
 
 HERE = Path(__file__).parent
 ERRORS = YAML(typ="safe").load(HERE / "errors.yaml")
@@ -37,10 +40,14 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with these files, and with the directory of a run of small.yaml, `done`."""
-    place = tmp_path_factory.mktemp("commands")
+    """A folder with these files, recorded processes in u.csv and d.csv, and the run directory of small.yaml, `done`."""
+    place = tmp_path_factory.mktemp("commands") / "here"
+    place.mkdir()
     for name, content in FILES.items():
         (place / name).write_text(content)
+    processes = pair(12, Exponential(mean=5000), Exponential(mean=9000), 6e5)
+    for name, process in zip(("u.csv", "d.csv"), processes, strict=True):
+        written(place / name, np.floor(process.times) + 1.7e9)
     assert replnet("sweep", place / "small.yaml", "--workers", 0, "-o", place / "done").returncode == 0
     return place
 
@@ -70,7 +77,7 @@ def test_what_is_printed(case, folder):
         for part in case.get(name, ()):
             assert part in printed[at:], printed
             at = printed.index(part, at) + len(part)
-        assert not printed or case.get(name) != ""
+        assert printed == "" or case.get(name) != ""
     for part in case.get("absent", ()):
         assert part not in done.stdout + done.stderr
     assert sorted(folder.iterdir()) == before

@@ -40,16 +40,6 @@ def test_a_network_is_described_and_drawn(tmp_path):
     assert "\n├─ 1  downloads exponential(rate=2)\n│  ├─ 1.1\n" in replnet("network", "cascade").stdout
 
 
-def test_a_size_as_data():
-    """lambda / (lambda + mu) = 0.9 at lambda = 18 and mu = 2."""
-    laws = ("-s", "updates=exponential(rate=2)", "-s", "downloads=exponential(rate=1)")
-    found = json.loads(replnet("size", "single", "--target", "freshness >= 0.9", *laws, "--format", "json").stdout)
-    assert (found["vary"], found["how"], found["extreme"]) == ("downloads.rate", "by formula", "smallest")
-    assert found["value"] == pytest.approx(18, rel=1e-5)
-    assert len(found["around"]) == 3
-    assert found["rows"][0]["verdict"] == "agree"
-
-
 def test_a_run_is_kept_reported_and_compared(tmp_path):
     folder, page = tmp_path / "kept", tmp_path / "one.html"
     asked = ("run", "single", "--horizon", "2000", "-o", folder)
