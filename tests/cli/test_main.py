@@ -88,7 +88,7 @@ ENDS = r"^interrupted after \d+ replications$"
 @pytest.mark.parametrize(
     ("command", "number", "begun", "printed", "last"),
     [
-        ("run cascade --horizon 1e9", signal.SIGINT, "replication", "level 4", ENDS),
+        ("run cascade --horizon 1e9", signal.SIGINT, "replication", "array, sampled: ", ENDS),
         ("size single --target lag<=0.5 --precision 2e-5", signal.SIGTERM, ", emulated", "downloads.rate = ", ENDS),
         (
             "size cooperative-recent --target lag<=0.5 --precision 2e-4", signal.SIGINT, ", emulated", "",

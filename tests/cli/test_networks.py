@@ -33,7 +33,7 @@ def test_no_path_counts_part_of_a_download():
 
 def test_a_network_is_described_and_drawn(tmp_path):
     done = replnet("network", "cascade", "-o", tmp_path / "tree.svg")
-    assert (done.returncode, done.stderr) == (FINE, f"drawn to {tmp_path / 'tree.svg'}\n")
+    assert (done.returncode, done.stderr.endswith(f"drawn to {tmp_path / 'tree.svg'}\n")) == (FINE, True)
     assert done.stdout.startswith("cascade: 1 source, 120 replicas\n")
     assert "└─ 3.3.3" not in done.stdout
     assert "</svg>" in (tmp_path / "tree.svg").read_text()

@@ -79,6 +79,10 @@ def test_a_run_fits_the_terminal(wide, letters):
     assert "\x1b" not in whole
 
 
+def test_a_note_that_rows_share_is_printed_once():
+    assert replnet("predict", "load", "--measure", "lag").stdout.count("no formula: answers that wait in line") == 1
+
+
 def test_notes_are_wrapped_below_their_begin(wide, capsys):
     wide(30)
     echo_note("cluster: no formula: answers that wait in line", "  ")

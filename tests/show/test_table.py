@@ -34,6 +34,7 @@ def test_every_kind_of_cell_is_written():
         dict.fromkeys(("k", "95 % interval", "predicted", "verdict", "against print", "z")),
     ]  # fmt: skip
     assert Table(["a", "b"], []).without_empty_columns.columns == ()
+    assert Table(["a", "b"], [["", 0]]).without_empty_columns.columns == ("b",)
 
 
 @pytest.mark.parametrize(

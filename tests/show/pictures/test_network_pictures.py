@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from textwrap import dedent
 from xml.etree.ElementTree import fromstring
 
@@ -162,13 +163,16 @@ def test_odd_names_are_shown_as_they_are():
     root = fromstring(svg(net))
     assert set(names) <= {"".join(node.itertext()).strip() for node in root.iter() if node.tag.endswith("text")}
     assert root.get("aria-label") == "<script> & co: 5 nodes"
+    assert root.find(".//*[@id='network-patch_1']/*").get("class") == "f-paper"  # on a page of any colour
 
 
 def test_formats(tmp_path):
     for kind, begin in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         draw(load("cooperative"), tmp_path / f"a.{kind}")
         assert (tmp_path / f"a.{kind}").read_bytes().startswith(begin)
-    assert "@media (prefers-color-scheme:dark)" in (tmp_path / "a.svg").read_text()
+    picture = (tmp_path / "a.svg").read_text()
+    assert "@media (prefers-color-scheme:dark)" in picture
+    assert re.search(r'id="patch_1">\s*<path [^>]*f-paper', picture)
     for name, message in (("a.gif", "file: .* is no kind of picture"), ("no/a.png", "cannot be written: No such file")):
         with pytest.raises(ValueError, match=message) as raised:
             draw(load("cooperative"), tmp_path / name)
