@@ -18,8 +18,9 @@ from replnet.cli.main import (
     seed_option,
     worker_options,
 )
-from replnet.cli.output import cells, echo, print_table, write
+from replnet.cli.output import echo, print_table, write
 from replnet.cli.progress import progress
+from replnet.show import result_table
 from replnet.text import name_units
 
 TABLE_HEADS = (
@@ -97,15 +98,10 @@ def _table(rows: list[dict[str, Any]], limited: bool, unit: str | None) -> None:
     `limited` adds the column that says whether a design keeps to the limit; `unit` is the unit of time, None if
     unnamed.
     """
-    heads = [head for head in TABLE_HEADS if limited or head != "fits"]
-    lines = []
-    for row in rows:
-        filled_row = {"group": "", "metric": "", "z": None, "kind": "", "source": "", "accuracy": None} | row
-        line = cells(filled_row | {"verdict": row["verdict"] or ""}) | {
-            name: str(row[name]) for name in TABLE_HEADS[:3]
-        }
-        line |= {name: f"{float(f'{row[name]:.4g}'):,.10g}" for name in ("messages", "at source", "busiest")}
-        lines.append(line | {"fits": "yes" if row["fits"] else "no"})
-    print_table(heads, [[line[head] for head in heads] for line in lines])
+    more = {name: [str(row[name]) for row in rows] for name in TABLE_HEADS[:3]}
+    for name in ("messages", "at source", "busiest"):
+        more[name] = [f"{float(f'{row[name]:.4g}'):,.10g}" for row in rows]
+    more["fits"] = ["yes" if row["fits"] else "no" for row in rows]
+    print_table(result_table(rows, more=more).select(head for head in TABLE_HEADS if limited or head != "fits"))
     words = "messages: requests of all nodes and clients per unit of time"
     echo(f"{name_units(words, unit)}; at source, busiest: those that one node answers")

@@ -95,9 +95,9 @@ def _check_extras() -> Iterator[tuple[bool, str]]:
         else:
             yield True, f"without {name} (pip install 'replnet[{extra}]' brings it)"
     if is_installed("matplotlib"):
-        from replnet.show.pictures import FONT, has_font
+        from replnet.show.pictures import DRAWING_FONT, has_font
 
-        yield has_font(), f"pictures are written in {FONT}"
+        yield has_font(), f"pictures are written in {DRAWING_FONT}"
     if is_installed("ray"):
         address = os.environ.get("RAY_ADDRESS")
         yield (

@@ -35,7 +35,8 @@ from replnet.cli.output import (
     write_sweep,
 )
 from replnet.cli.progress import progress, progress_lines, show_sweep
-from replnet.text import axis_text, span, text, value_text
+from replnet.show import Kind, Table
+from replnet.text import span
 
 if TYPE_CHECKING:
     from replnet.lab.experiment import Experiment
@@ -213,10 +214,11 @@ def compare(first: Path, second: Path, form: str) -> int:
     minuend, subtrahend = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = compare_sweeps(minuend, subtrahend)
     columns = [*axes, *DIFFERENCES]
-    numbers = {"first", "second", "difference", "ci_low", "ci_high"}
-    lines = [[value_text(row[name]) if name in numbers else axis_text(row[name]) for name in columns] for row in rows]
+    numbers = ("first", "second", "difference", "ci_low", "ci_high")
+    kinds: dict[str, Kind] = {name: "number" if name in numbers else "value" for name in columns}
+    table = Table(columns, [[row[name] for name in columns] for row in rows], kinds=kinds)
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
-    write(form, lambda: data, columns, rows, lambda: print_table(columns, lines, form))
+    write(form, lambda: data, columns, rows, lambda: print_table(table, form))
     if minuend.about["instructions"] != subtrahend.about["instructions"]:
         echo("note: the runs were computed with different instructions: last digits may differ", err=True)
     echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
@@ -232,7 +234,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
-    from replnet.show.report import COLUMNS, reproduce
+    from replnet.show.report import reproduce
     from replnet.text import require_extra
 
     require_extra("matplotlib", "reproduce")  # before it has run for minutes
@@ -249,7 +251,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
         for sweep in reproduction.sweeps:
             write_sweep(sweep, form)
     else:
-        print_table(COLUMNS, [[text(row[name]) for name in COLUMNS] for row in reproduction.rows], form)
+        print_table(Table(list(reproduction.rows[0]), [list(row.values()) for row in reproduction.rows]), form)
     for sweep in reproduction.sweeps:
         print_statements(sweep)
     echo(f"in all: {reproduction.words}", err=True)

@@ -24,8 +24,9 @@ from replnet.cli.main import (
     seed_option,
     worker_options,
 )
-from replnet.cli.output import cells, echo, print_json, print_table, write, write_forecast, write_result
+from replnet.cli.output import echo, print_json, print_table, write, write_forecast, write_result
 from replnet.cli.progress import progress, progress_lines, show_live_run
+from replnet.show import Table, result_table
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse, Watch
@@ -267,10 +268,11 @@ def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, f
     else:
         if form == "table":
             echo(f"{sized.key} = {sized.value:.6g}, the {sized.extreme} that meets {sized.target.text}, {sized.how}")
-            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in sized.rows]
-            print_table(
-                [sized.key, *COLUMNS_AROUND], [[line[name] for name in ("value", *COLUMNS_AROUND)] for line in lines]
-            )
+            more = {
+                sized.key: [f"{row['value']:.6g}" for row in sized.rows],
+                "meets": [row["meets"] for row in sized.rows],
+            }
+            print_table(result_table(sized.rows, more=more).select([sized.key, *COLUMNS_AROUND]))
             echo()
         write_result(sized.result, form)
     if explain:
@@ -309,7 +311,7 @@ def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
         return FINE
     values = [(str(listed), listed.basis.source, listed.about.partition("\n")[0]) for listed in formulas().values()]
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in values]
-    write(form, lambda: rows, COLUMNS, rows, lambda: print_table(COLUMNS[:2], [row[:2] for row in values]), 2)
+    write(form, lambda: rows, COLUMNS, rows, lambda: print_table(Table(COLUMNS, values).select(COLUMNS[:2])), 2)
     if form == "table":
         echo("what the arguments of one are: replnet formula NAME", err=True)
     return FINE

@@ -10,6 +10,7 @@ import click
 from replnet.cli.main import FINE, commands, format_option
 from replnet.cli.output import echo, print_table, write
 from replnet.cli.progress import progress_lines
+from replnet.show import Table
 from replnet.text import count_text, duration
 
 if TYPE_CHECKING:
@@ -51,15 +52,15 @@ def _print(observation: Observation) -> None:
     visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
     over = duration(observation.end - observation.start, observation.dated)
     echo(f"{count_text(observation.changes, 'change')} of the source over {over}; rows: {visits}\n")
-    print_table(TABLE_HEADS, [_line(row, observation.dated) for row in observation.rows])
     doubts: dict[str, list[str]] = {}
     for row in observation.rows:
         for note in filter(None, row["note"].split("; ")):
             doubts.setdefault(note, []).append(f"{row['group']} {row['metric']}")
-    for note, rows in doubts.items():
-        echo(f"  {note}" if len(rows) == len(observation.rows) else f"  {', '.join(rows)}: {note}")
-    for note in observation.notes:
-        echo(f"  {note}")
+    notes = [
+        note if len(rows) == len(observation.rows) else f"{', '.join(rows)}: {note}" for note, rows in doubts.items()
+    ]
+    lines = [_line(row, observation.dated) for row in observation.rows]
+    print_table(Table(TABLE_HEADS, lines, [*notes, *observation.notes]))
 
 
 def _line(row: dict[str, Any], dated: bool) -> list[str]:

@@ -8,34 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from itertools import zip_longest
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from replnet.text import axis_text, escape_unprintable, name_units, span, standard_errors_text, value_text, write_csv
+from replnet.show import COLUMN_GAP, TERMINAL_COLOURS, VERDICTS, Table, badness, result_table
+from replnet.text import escape_unprintable, name_units, span, write_csv
 
 if TYPE_CHECKING:
     from replnet.lab.sweeps import Forecast, Sweep
     from replnet.run import Emulated, Result
 
-COLOURS = {"agree": "green", "differ": "red", "failed": "red", "unresolved": "yellow", "contradicts": "yellow"}
 PREDICTED = ("group", "metric", "predicted", "kind", "source")
 EMULATED = ("group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "prediction")
 SWEPT = (*EMULATED[:-1], "printed", "against print", "expected", "against expected")
 LONGEST_TABLE = 200  # rows; of more, the table of a sweep shows the worst ones
 WORST_ROWS_SHOWN = 20
-NUMERIC = re.compile(r"[-+±.,%\de ]*|nan|inf")  # cells that are never wrapped
-LAST_DIGIT = 1e-5  # that is shown of a number below 10
-COLUMN_GAP = 2  # letters between columns
 NARROWEST_COLUMN = 24  # letters of the column that says where a prediction comes from
-VERDICT_ORDER = {"failed": 0, "differ": 1, "unresolved": 2}
 
 Row: TypeAlias = Mapping[str, Any]
 Deferred: TypeAlias = Callable[[], Any]  # called only if its result is wanted
@@ -89,141 +83,64 @@ def echo_note(text: str, indent: str = "", err: bool = False) -> None:
     echo(textwrap.indent(text, indent), err=err)
 
 
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: str = "table") -> None:
-    """Print a table to stdout, as Markdown if `form` is `markdown`; `heads` are the titles of the columns.
+def print_table(table: Table, form: str = "table") -> None:
+    """Print a table to stdout, as Markdown if `form` is `markdown`, and its notes below it.
 
-    Otherwise columns are as wide as their cells, or narrower to fit the terminal, and verdicts have colours there.
+    On a terminal, words are wrapped where its lines would be too long, numbers never, and verdicts have colours.
     """
-    lines = [[escape_unprintable(str(cell)) for cell in line] for line in [heads, *rows]]
-    if form == "markdown":
-        lines = [[cell.replace("|", r"\|") for cell in line] for line in lines]
-    colours = {} if form == "markdown" or os.environ.get("NO_COLOR") else COLOURS
-    widths = _widths(lines, None if form == "markdown" else terminal_width())
-    for at, line in enumerate([lines[0], ["-" * width for width in widths], *lines[1:]]):
-        for part in zip_longest(*map(_wrap, line, widths), fillvalue=""):
-            cells = [
-                (click.style(cell, fg=colours[cell]) if at > 1 and cell in colours else cell)
-                + " " * (width - len(cell))
-                for cell, width in zip(part, widths, strict=True)
-            ]
-            click.echo(f"| {' | '.join(cells)} |" if form == "markdown" else (" " * COLUMN_GAP).join(cells).rstrip())
+    click.echo(table.markdown if form == "markdown" else table.text(terminal_width(), _paint_verdict))
+    for note in table.notes:
+        echo_note(note, "  ")
 
 
-def _wrap(cell: str, width: int) -> list[str]:
-    """Return a cell as lines of at most `width` letters, broken between words; only a longer word exceeds them."""
-    return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if len(cell) > width else [cell]
+def _paint_verdict(cell: str) -> str:
+    """Return the text of a cell, in the colour of its verdict if it is one, unless the user wants no colours."""
+    kind, _ = VERDICTS.get(cell, ("", ""))
+    return click.style(cell, TERMINAL_COLOURS[kind]) if kind and not os.environ.get("NO_COLOR") else cell
 
 
-def _widths(lines: Sequence[Sequence[str]], most: int | None) -> list[int]:
-    """Return the width of each column of `lines`, in letters: that of its longest cell, or less so that lines fit.
-
-    Columns get narrower only if a line would exceed `most` letters (None: no limit), and never narrower than a number
-    or a word in them, so that lines may stay too long.
-    """
-    columns = list(zip(*lines, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    if most is None or _total_width(widths) <= most:
-        return widths
-    least = [
-        max(len(part) for cell in column for part in ([cell] if NUMERIC.fullmatch(cell) else cell.split() or [""]))
-        for column in columns
-    ]
-    for _ in range(_total_width(widths) - most):
-        spare = [(width, at) for at, width in enumerate(widths) if width > least[at]]
-        if not spare:
-            break
-        widths[max(spare)[1]] -= 1
-    return widths
-
-
-def _total_width(widths: Sequence[int]) -> int:
-    """Return the letters that columns of these widths take with the gaps between them."""
-    return sum(widths) + COLUMN_GAP * (len(widths) - 1)
-
-
-# ---- Rows, results and sweeps
-
-
-def cells(row: Row) -> dict[str, str]:
-    """Return the texts of the cells of a row, by column head, for every column that tables of results have.
-
-    A cell without a value is empty. The row must have the columns of a result; those about printed values may be
-    missing.
-    """
-    low, high = row["ci_low"], row["ci_high"]
-    return {
-        "group": row["group"],
-        "metric": row["metric"],
-        "measured": value_text(row["measured"]),
-        "95 % interval": "" if low is None else f"{value_text(low)} .. {value_text(high)}",
-        "predicted": _with_accuracy(row["predicted"], row["accuracy"]),
-        "z": standard_errors_text(row["z"]),
-        "verdict": row["verdict"],
-        "kind": row["kind"],
-        "source": row["source"],
-        "prediction": f"{row['kind']}, {row['source']}" if row["kind"] else "",
-        "printed": axis_text(row.get("printed")),
-        "against print": row.get("printed_verdict", ""),
-        "expected": axis_text(row.get("expected")),
-        "against expected": row.get("expected_verdict", ""),
-    }
-
-
-def _with_accuracy(value: float | None, accuracy: float | None) -> str:
-    """Return a value as text, followed by ± its accuracy if that is worse than the rounding of the text.
-
-    A value of None gives an empty text; an accuracy of None is left out.
-    """
-    matters = accuracy and value is not None and accuracy >= LAST_DIGIT / 2 * max(1.0, abs(value) / 10)
-    return value_text(value) + (f" ± {accuracy:.2g}" if matters else "")
+# ---- Results and sweeps
 
 
 def write_result(result: Result, form: str) -> None:
     """Print a prediction or an emulation of one network to stdout; `form` is `json`, `csv` or `table`."""
-    write(
-        form, result.data, result.columns, (row.data() for row in result.rows), lambda: _result_table(result), indent=2
-    )
+    rows = (row.data() for row in result.rows)
+    write(form, result.data, result.columns, rows, lambda: _print_result(result), indent=2)
 
 
-def _result_table(result: Result) -> None:
+def _print_result(result: Result) -> None:
     """Print the table of a result and its notes, and below an emulation a sentence about how it was done."""
     from replnet.run import Emulated
 
-    heads: Sequence[str] = EMULATED if isinstance(result, Emulated) else PREDICTED
-    lines = [cells(row.data()) for row in result.rows]
+    is_emulated = isinstance(result, Emulated)
+    table = result_table([row.data() for row in result.rows]).select(EMULATED if is_emulated else PREDICTED)
     notes = [f"{row.group}: {row.note}" for row in result.rows if row.note]
-    if isinstance(result, Emulated) and not _fits(lines, heads):
-        heads = heads[:-1]
-        notes = [*_prediction_notes(result.rows, lines), *notes]
-    print_table(heads, [[line[head] for head in heads] for line in lines])
-    for note in dict.fromkeys(notes):
-        echo_note(note, "  ")
+    if is_emulated and not _fits(table):
+        notes = [*_prediction_notes(table), *notes]
+        table = table.select(EMULATED[:-1])
+    print_table(replace(table, notes=list(dict.fromkeys(notes))))
     if result.unit:
         echo_note(name_units("times in units of time, rates per unit of time", result.unit))
     if isinstance(result, Emulated):
         echo_note(_summary(result))
 
 
-def _fits(lines: Sequence[Mapping[str, str]], heads: Sequence[str]) -> bool:
+def _fits(table: Table) -> bool:
     """Whether the terminal has room for the last column of a table, whose cells may be wrapped, beside the others.
 
-    Each of `lines` has the texts of a row by column head; `heads` are the columns to be shown. True if stdout is no
-    terminal.
+    True if stdout is no terminal.
     """
-    *others, last = (max(len(head), *(len(line[head]) for line in lines), 0) for head in heads)
+    *others, last = (max(map(len, column)) for column in zip(*table.lines, strict=True))
     width = terminal_width()
-    return width is None or _total_width([*others, min(last, NARROWEST_COLUMN)]) <= width
+    return width is None or sum(others) + COLUMN_GAP * len(others) + min(last, NARROWEST_COLUMN) <= width
 
 
-def _prediction_notes(rows: Sequence[Any], lines: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return a note for each distinct prediction: its kind and source, with the metrics and groups that it is of.
-
-    `lines` has the texts of each of `rows`, by column head; rows without a prediction give no note.
-    """
+def _prediction_notes(table: Table) -> list[str]:
+    """Return a note for each distinct prediction of a table: its kind and source, with its metrics and groups."""
     groups_of: dict[str, dict[str, list[str]]] = {}
-    for row, line in zip(rows, lines, strict=True):
-        if line["prediction"]:
-            groups_of.setdefault(line["prediction"], {}).setdefault(row.metric, []).append(row.group)
+    for group, metric, prediction in table.select(("group", "metric", "prediction")).lines[1:]:
+        if prediction:
+            groups_of.setdefault(prediction, {}).setdefault(metric, []).append(group)
 
     def about(metrics: Mapping[str, Sequence[str]]) -> str:
         """Return a text of the groups of each metric, such as "freshness of level 1, level 2; lag of level 2"."""
@@ -252,24 +169,19 @@ def write_sweep(sweep: Sweep, form: str) -> None:
     from replnet.lab.sweeps import COLUMNS
 
     axes = [axis.name for axis in sweep.experiment.axes]
-    write(form, lambda: sweep_data(sweep), [*axes, *COLUMNS], sweep.rows, lambda: _sweep_table(sweep.rows, axes, form))
+    write(form, lambda: sweep_data(sweep), [*axes, *COLUMNS], sweep.rows, lambda: _print_sweep(sweep.rows, axes, form))
 
 
-def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
+def _print_sweep(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     """Print the rows of a sweep as a table, `axes` first, without columns that are empty.
 
     Of a table too long to read, only the rows that failed, differ or are farthest from their prediction are printed,
     and a note on stderr says so; as Markdown, if `form` is `markdown`, all of them are.
     """
-    shown_rows = rows
-    if len(rows) > LONGEST_TABLE and form != "markdown":
-        shown_rows = sorted(rows, key=lambda row: (VERDICT_ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[
-            :WORST_ROWS_SHOWN
-        ]
-    lines = [cells(row) | {name: axis_text(row[name]) for name in axes} for row in shown_rows]
-    heads = [head for head in [*axes, *SWEPT] if any(line[head] for line in lines)]
-    print_table(heads, [[line[head] for head in heads] for line in lines], form)
-    if shown_rows is not rows:
+    is_cut = len(rows) > LONGEST_TABLE and form != "markdown"
+    shown_rows = sorted(rows, key=badness)[:WORST_ROWS_SHOWN] if is_cut else rows
+    print_table(result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns, form)
+    if is_cut:
         echo(
             f"the {WORST_ROWS_SHOWN} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)",
             err=True,

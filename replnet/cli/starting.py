@@ -12,6 +12,7 @@ from replnet.cli.completion import name_completer
 from replnet.cli.main import BAD_INPUT, EPILOG, FINE, commands, exit_code, format_option
 from replnet.cli.output import echo, print_json, print_table, write
 from replnet.cli.progress import progress, show_live_run
+from replnet.show import Table
 from replnet.text import value_text
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
         for item in _names_with_descriptions(kind)
     ]
     lines = [[row[name] for name in LIST_COLUMNS] for row in rows]
-    write(form, lambda: rows, LIST_COLUMNS, rows, lambda: print_table(LIST_COLUMNS, lines))
+    write(form, lambda: rows, LIST_COLUMNS, rows, lambda: print_table(Table(LIST_COLUMNS, lines)))
     return FINE
 
 
@@ -181,21 +182,14 @@ def demo() -> int:
 def _print_comparison(virtual: Emulated, live: Emulated) -> None:
     """Print the results of emulating a network and of running it live in one table, and below it how each was done."""
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
-    rows = [
-        [
-            a.group,
-            a.metric,
-            value_text(a.predicted),
-            _with_half_width(a),
-            _with_half_width(b),
-            f"{a.verdict}, {b.verdict}",
-        ]
-        for a, b in zip(virtual.rows, live.rows, strict=False)
-    ]
-    print_table(heads, rows)
-    for row in live.rows:
-        if row.predicted is None:
-            echo(f"  for real: {row.note}")
+    live_rows = {(row.group, row.metric): row for row in live.rows}
+    rows = []
+    for row in virtual.rows:
+        other = live_rows.get((row.group, row.metric))
+        measured = _with_half_width(row), _with_half_width(other) if other else ""
+        verdicts = f"{row.verdict}, {other.verdict if other else ''}"
+        rows.append([row.group, row.metric, value_text(row.predicted), *measured, verdicts])
+    print_table(Table(heads, rows, [f"for real: {row.note}" for row in live.rows if row.predicted is None]))
     provenance = live.provenance
     delay = provenance["reply_delay"]["mean"] * provenance["time_scale"]
     echo(

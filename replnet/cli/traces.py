@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import re
 import sys
@@ -15,18 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import commands
-from replnet.cli.output import echo, print_table
-from replnet.text import duration, write_csv
+from replnet.cli.main import commands, format_option, seed_option
+from replnet.cli.output import echo, print_table, write
+from replnet.show import Table
+from replnet.text import duration
 
 if TYPE_CHECKING:
     from replnet.histories import Audit, ChangeRate, Check, TraceFit
 
 FILE = click.Path(path_type=Path)
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-    help="How results are printed.",
-)  # fmt: skip
 DAY = 86_400.0
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 DURATION_METRICS = {"staleness_age", "lag"}
@@ -79,8 +75,8 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 @click.option("-o", "--output", type=FILE, help="Draw tail, correlation, rate over the day and staleness: PNG or SVG.")
 @click.option("--target", "targets", type=float, multiple=True,
               help="Staleness to find the download rate for. Repeatable.  [default: 0.1 to 0.9]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of resampling.")
-@FORMAT
+@seed_option("Of resampling.")
+@format_option()
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
     """Fit laws to the intervals in FILE; describe tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
@@ -104,8 +100,8 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
               help="When a crawler came: a law of the times between visits, in the unit of the record (seconds, of "
               "dates), such as 'constant(period=86400)', or a file of times.")  # fmt: skip
 @click.option("--window", type=click.IntRange(min=1), help="Visits that a bias is told for.  [default: 20]")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of visits drawn from a law.")
-@FORMAT
+@seed_option("Of visits drawn from a law.")
+@format_option()
 def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
     """Estimate how often UPDATES came, from visits that see whether there was a change, or when the last one was."""
     from replnet.histories import WINDOW, change_rate
@@ -119,8 +115,8 @@ def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -
 @click.option("--downloads", type=FILE, required=True, help="When the replica copied it.")
 @click.option("--since", metavar="TIME", help="Begin here: a date or a number.  [default: when both histories run]")
 @click.option("--until", metavar="TIME", help="End here.  [default: when the first history ends]")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of resampling.")
-@FORMAT
+@seed_option("Of resampling.")
+@format_option()
 def audit(updates: Path, downloads: Path, since: str | None, until: str | None, seed: int, form: str) -> int:
     """Measure how stale a real replica was, compare that with the models, and find the assumption that fails.
 
@@ -144,44 +140,24 @@ def write_fit(trace_fit: TraceFit, form: str) -> None:
 
     `form` is `json` for all of it, `csv` for the staleness under downloads of many rates, else tables and sentences.
     """
-    if form == "json":
-        click.echo(json.dumps(_as_json(fit_data(trace_fit)), indent=2, allow_nan=False))
-    elif form == "csv":
-        write_csv(sys.stdout, list(trace_fit.staleness[0]), [row.values() for row in trace_fit.staleness])
-    else:
-        _print_laws(trace_fit)
-        for line in ("", *_description_lines(trace_fit), ""):
-            echo(line)
-        _print_needs(trace_fit)
+    rows = trace_fit.staleness
+    write(form, lambda: _as_json(fit_data(trace_fit)), list(rows[0]), rows, lambda: _print_fit(trace_fit), 2)
 
 
 def write_rate(change_rate: ChangeRate, form: str) -> None:
     """Print to stdout the estimates of a rate of change; `form` is `json`, `csv`, or any other for a table."""
-    if form == "json":
-        click.echo(json.dumps(_as_json(rate_data(change_rate)), indent=2, allow_nan=False))
-    elif form == "csv":
-        rows = rate_data(change_rate)["estimates"]
-        cells = [
-            [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row.values()] for row in rows
-        ]
-        write_csv(sys.stdout, list(rows[0]), cells)
-    else:
-        _print_rate(change_rate)
+    data = _as_json(rate_data(change_rate))
+    rows = data["estimates"]
+    write(form, lambda: data, list(rows[0]), rows, lambda: _print_rate(change_rate), 2)
 
 
 def write_audit(audit: Audit, form: str) -> None:
     """Print an audit to stdout; `form` is `json` for all of it, `csv` for its metrics, else tables and sentences."""
-    if form == "json":
-        click.echo(json.dumps(_as_json(audit_data(audit)), indent=2, allow_nan=False))
-    elif form == "csv":
-        rows = []
-        for metric, measured in audit.measured.items():
-            ends = [None if math.isnan(end) else end for end in (measured.low, measured.high)]
-            rows.append([metric, measured.value, *ends, *audit.by_chance[metric], *audit.predicted[metric].values()])
-        heads = ["metric", "measured", "ci_low", "ci_high", "chance_low", "chance_high", *audit.predicted["staleness"]]
-        write_csv(sys.stdout, heads, rows)
-    else:
-        _print_audit(audit)
+    data = _as_json(audit_data(audit))
+    models = list(audit.predicted["staleness"])
+    columns = ["metric", "measured", "ci_low", "ci_high", "chance_low", "chance_high", *models]
+    rows = [row | row["predicted"] for row in data["rows"]]
+    write(form, lambda: data, columns, rows, lambda: _print_audit(audit), 2)
 
 
 def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
@@ -255,6 +231,14 @@ def _chance_text(value: float | None) -> str:
     return "< 1e-6" if value < 1e-6 else f"{value:.2g}"
 
 
+def _print_fit(trace_fit: TraceFit) -> None:
+    """Print a fitted history: its laws, sentences about it, and the rates of downloads that it needs."""
+    _print_laws(trace_fit)
+    for line in ("", *_description_lines(trace_fit), ""):
+        echo(line)
+    _print_needs(trace_fit)
+
+
 def _print_laws(trace_fit: TraceFit) -> None:
     """Print the events and intervals of a history, and the laws that were fitted to them."""
     import numpy as np
@@ -270,9 +254,8 @@ def _print_laws(trace_fit: TraceFit) -> None:
         law = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", str(fitted.law))
         behind, chance = f"{fitted.aic - trace_fit.fits[0].aic:.1f}", _chance_text(fitted.p_value)
         rows.append([law, behind, f"{fitted.distance:.4f}", chance])
-    print_table([f"law of the intervals{', in seconds' * dated}", "AIC over best", "distance", "p"], rows)
-    for family, reason in trace_fit.left_out.items():
-        echo(f"  {family}: {reason}")
+    heads = [f"law of the intervals{', in seconds' * dated}", "AIC over best", "distance", "p"]
+    print_table(Table(heads, rows, [f"{family}: {reason}" for family, reason in trace_fit.left_out.items()]))
 
 
 def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
@@ -305,23 +288,21 @@ def _answer_word(check: Check) -> str:
 def _print_needs(trace_fit: TraceFit) -> None:
     """Print two tables: staleness by the rate of constant downloads, and the rates that targets of staleness need."""
     per, unit = (DAY, "a day") if trace_fit.history.dated else (1.0, "a unit")
-    print_table(
-        [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"],
-        [
-            [f"{row['rate'] * per:.4g}", f"{row['measured']:.4f}", f"{row['low']:.4f} .. {row['high']:.4f}",
-             f"{row['empirical']:.4f}", f"{row['poisson']:.4f}", f"{row['poisson'] / row['measured'] - 1:+.0%}"]
-            for row in trace_fit.staleness
-        ],
-    )  # fmt: skip
+    heads = [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"]
+    rows = [
+        [f"{row['rate'] * per:.4g}", f"{row['measured']:.4f}", f"{row['low']:.4f} .. {row['high']:.4f}",
+         f"{row['empirical']:.4f}", f"{row['poisson']:.4f}", f"{row['poisson'] / row['measured'] - 1:+.0%}"]
+        for row in trace_fit.staleness
+    ]  # fmt: skip
+    print_table(Table(heads, rows))
     echo()
     rows = []
     for row in trace_fit.needs:
         rates = [row[name] * per for name in ("measured", "empirical", "poisson")]
         texts = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
         rows.append([f"{row['target']:g}", *texts, f"{row['waste']:.2f} times as many"])
-    print_table(
-        ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows
-    )
+    heads = ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"]
+    print_table(Table(heads, rows))
 
 
 def _print_rate(change_rate: ChangeRate) -> None:
@@ -341,9 +322,8 @@ def _print_rate(change_rate: ChangeRate) -> None:
         ends = f"{estimate.bias.low:+.1%} .. {estimate.bias.high:+.1%}" if has_interval else ""
         rows.append([estimate.estimator, rates[0], f"{rates[1]} .. {rates[2]}", measured, ends, by_formula])
     bias = f"bias of {change_rate.window} visits"
-    print_table(["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"], rows)
-    for note in change_rate.notes:
-        echo(f"  {note}")
+    heads = ["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"]
+    print_table(Table(heads, rows, change_rate.notes))
 
 
 def _print_audit(audit: Audit) -> None:
@@ -374,12 +354,11 @@ def _print_audit(audit: Audit) -> None:
             for x, model in zip(predicted, models, strict=True)
         ]
         rows.append([metric, value, "" if measured.doubt else f"{low} .. {high}", f"{least} .. {most}", *with_sizes])
-        doubts += [f"  {metric}: {measured.doubt}"] if measured.doubt else []
-    print_table(["metric", "measured", "95 % interval", "if independent", *models], rows)
-    for line in (*doubts, ""):
-        echo(line)
+        doubts += [f"{metric}: {measured.doubt}"] if measured.doubt else []
+    print_table(Table(["metric", "measured", "95 % interval", "if independent", *models], rows, doubts))
+    echo()
     checks = [[check.assumption, _answer_word(check), _chance_text(check.chance), check.seen] for check in audit.checks]
-    print_table(["assumption", "", "p", "seen"], checks)
+    print_table(Table(["assumption", "", "p", "seen"], checks))
     echo()
     waited, apart = duration(audit.wait, dated), duration(2 * audit.wait, dated)
     echo(f"  an update waits {waited} on average, so polls come every {apart} on average, or more often")

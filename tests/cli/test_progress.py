@@ -6,7 +6,7 @@ import io
 import sys
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 
@@ -90,7 +90,7 @@ def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):
     assert spoken.is_set()
 
 
-def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch, capsys):
+def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
     said, third = [], threading.Event()
@@ -113,14 +113,6 @@ def test_nothing_is_said_of_what_is_over_at_once(elsewhere, capsys):
     with progress.progress() as tell, progress.progress_lines("reading"):
         tell(0.5, "half of it")
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_on_a_terminal(monkeypatch):
-    terminal = on_a_terminal(monkeypatch)
-    with progress.progress() as tell:
-        tell(0.25, "a quarter of it")
-    assert "starting" in terminal.getvalue()
-    assert "a quarter of it" in terminal.getvalue()
 
 
 # ---- A sweep
@@ -151,7 +143,7 @@ def test_words_say_how_far_a_sweep_is_and_what_stands_out(glimpses, words):
     assert seen.words() == words
 
 
-def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows(monkeypatch):
+def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows():
     seen = progress.SweepView("fig\x1b", BEGUN)
     for _ in range(20):
         seen.add(DONE)
@@ -161,10 +153,6 @@ def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows(monkeypatch):
     assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST_ROWS_SHOWN * [
         ["2,", "recent", "cluster", "freshness", "0.5032", "0.5", "+3.20"]
     ]
-    terminal = on_a_terminal(monkeypatch)
-    with progress.show_sweep("fig") as look:
-        look(DONE)
-    assert "1 of 3 cells" in terminal.getvalue()
 
 
 def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
@@ -179,37 +167,34 @@ def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
 # ---- A live run
 
 
-def glimpse(now: float = 5.0, messages: int = 100, lost: tuple[Outage, ...] = ()) -> Glimpse:
+def seen(now=5.0, messages=100, lost=(), stood=()) -> Glimpse:
     shares = np.array([0.5, np.nan])
-    return Glimpse(now, 20.0, ("level 1", "clients"), shares, (1, 10, 0, 5), messages, 0.002, lost)
+    return Glimpse(now, 20.0, ("level 1", "clients"), shares, (1, 10, 0, 5), messages, 0.002, lost, stood)
 
 
-def test_words_say_how_far_how_fast_how_late_and_what_failed():
-    assert progress.live_words(glimpse(lost=(LOST,)), (1200.4, 16.0)) == [
-        "t = 5 of 20 (25%)",
-        "1,200 messages/s, 16 events/s",
-        "wakes 0.002 late on average",
-        "host 1 died: lost from t = 2 to the end",
-    ]
-    stood = replace(glimpse(), stood=(Standstill("the driver", 2.0, 20.1),))
-    assert progress.live_words(stood, (0.0, 0.0))[3:] == ["the driver stood still for 20.1 s at t = 2"]
-
-
-def test_a_run_that_has_not_begun_is_at_zero():
-    assert progress.live_words(glimpse(now=-0.3), (0.0, 0.0))[0] == "t = 0 of 20 (0%)"
-
-
-def test_groups_without_copies_have_no_freshness():
-    assert progress.fresh_groups(glimpse()) == [("level 1", 0.5)]
+@pytest.mark.parametrize(
+    ("glimpse", "rates", "words"),
+    [
+        (seen(lost=(LOST,)), (1200.4, 16.0),
+         "t = 5 of 20 (25%); 1,200 messages/s, 16 events/s; wakes 0.002 late on average; "
+         "host 1 died: lost from t = 2 to the end"),
+        (seen(now=-0.3, stood=(Standstill("the driver", 2.0, 20.1),)), (0.0, 0.0),
+         "t = 0 of 20 (0%); 0 messages/s, 0 events/s; wakes 0.002 late on average; "
+         "the driver stood still for 20.1 s at t = 2"),
+    ],
+)  # fmt: skip
+def test_words_say_how_far_how_fast_how_late_and_what_failed(glimpse, rates, words):
+    assert "; ".join(progress.live_words(glimpse, rates)) == words
+    assert progress.fresh_groups(glimpse) == [("level 1", 0.5)]  # others have no copies
 
 
 def test_rates_are_of_the_time_between_two_looks():
     marks = deque(maxlen=2)
-    assert progress.rates(marks, 10.0, glimpse(messages=100)) == (0.0, 0.0)
-    assert progress.rates(marks, 10.2, glimpse(messages=150)) == (0.0, 0.0)  # too soon to tell
-    assert progress.rates(marks, 12.0, glimpse(messages=300)) == (100.0, 0.0)
-    assert progress.rates(marks, 12.2, glimpse(messages=900)) == (100.0, 0.0)
-    assert progress.rates(marks, 13.0, glimpse(messages=400)) == (100.0, 0.0)
+    assert progress.rates(marks, 10.0, seen(messages=100)) == (0.0, 0.0)
+    assert progress.rates(marks, 10.2, seen(messages=150)) == (0.0, 0.0)  # too soon to tell
+    assert progress.rates(marks, 12.0, seen(messages=300)) == (100.0, 0.0)
+    assert progress.rates(marks, 12.2, seen(messages=900)) == (100.0, 0.0)
+    assert progress.rates(marks, 13.0, seen(messages=400)) == (100.0, 0.0)
 
 
 def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
@@ -218,45 +203,43 @@ def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
     monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
     with progress.show_live_run() as look:
         assert not spoken.wait(0.05)
-        look(glimpse())
+        look(seen())
         assert spoken.wait(60)
-    assert said[0] == "; ".join([*progress.live_words(glimpse(), (0.0, 0.0)), "fresh: level 1 0.500"])
+    assert said[0] == "; ".join([*progress.live_words(seen(), (0.0, 0.0)), "fresh: level 1 0.500"])
 
 
 def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
     said = []
     with progress.show_live_run() as look:
-        for seen in (glimpse(), glimpse(), glimpse(lost=(LOST,)), glimpse(lost=(LOST,))):
-            look(seen)
+        for glimpse in (seen(), seen(), seen(lost=(LOST,)), seen(lost=(LOST,))):
+            look(glimpse)
             said.append(capsys.readouterr().err)
     assert [bool(words) for words in said] == [False, False, True, False]
-    assert "fresh: level 1 0.500" in said[2]
-    assert "host 1 died" in said[2]
+    assert said[2].endswith("; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n")
 
 
-def test_a_live_run_on_a_terminal_is_a_picture(monkeypatch):
-    seen = glimpse(lost=(LOST,))
-    shown = picture(progress.live_picture(seen, progress.live_words(seen, (0.0, 0.0))))
-    assert "t = 5 of 20 (25%)" in shown
-    assert "level 1" in shown
-    assert "0.500" in shown
-    assert "host 1 died" in shown
+# ---- On a terminal
+
+
+@pytest.mark.parametrize(
+    ("show", "feed", "parts"),
+    [
+        (progress.progress, lambda tell: tell(0.25, "a quarter of it"), ("starting", "a quarter of it")),
+        (lambda: progress.show_sweep("fig"), lambda look: look(DONE), ("1 of 3 cells",)),
+        (progress.show_live_run, lambda look: look(seen(lost=(LOST,))),
+         ("t = 5 of 20 (25%) · 0 messages/s", "level 1", "0.500", "host 1 died: lost from t = 2")),
+    ],
+    ids=["bar", "sweep", "live run"],
+)  # fmt: skip
+def test_a_picture_that_changes_is_shown(show, feed, parts, monkeypatch):
     terminal = on_a_terminal(monkeypatch)
-    with progress.show_live_run() as look:
-        look(seen)
-    assert "host 1 died" in terminal.getvalue()
+    with show() as tell:
+        feed(tell)
+    assert [part for part in parts if part not in terminal.getvalue()] == []
 
 
 def test_a_terminal_says_what_a_live_run_waits_for(monkeypatch):
     pictures = []
-
-    @contextmanager
-    def drawn(picture, words):
-        pictures.append(picture)
-        yield
-
-    monkeypatch.setattr(progress, "live_display", drawn)
-    with progress.show_live_run() as look:
+    monkeypatch.setattr(progress, "live_display", lambda shown, words: nullcontext(pictures.append(shown)))
+    with progress.show_live_run():
         assert pictures[0]() == "starting Ray and its actors ..."
-        look(glimpse())
-        assert "level 1" in picture(pictures[0]())

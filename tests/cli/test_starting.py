@@ -5,37 +5,22 @@ from __future__ import annotations
 import json
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import programs
 import pytest
-from command_line import SMALL, replnet, started
+from command_line import replnet, started
 
 from replnet.cli.main import FINE, INCOMPLETE
 
 
-def test_check_tells_all_that_is_wrong(tmp_path):
-    file = tmp_path / "small.yaml"
-    file.write_text(SMALL)
-    assert replnet("check", file).stdout.endswith("small.yaml: fine, an experiment of 2 cells\n")
-    file.write_text(
-        SMALL.replace("rises", "rise").replace("within: 0.005}", "within: no}").replace("x: rate", "x: rat")
-    )
-    run = replnet("check", file)
-    assert run.returncode == 2
-    for said in ("claims[1].rise", "printed[1].within", "figure.x", "problems"):
-        assert said in run.stderr, run.stderr
-    assert replnet("check", "cascade").stdout == "cascade: fine, a network: 121 nodes, cascade\n"
-
-
-def test_init_writes_files_that_run(tmp_path):
-    kinds = replnet("init").stdout.split()
-    assert {"cascade", "cooperative", "experiment"} <= set(kinds)
-    assert replnet("init", "experiment", "-o", tmp_path / "mine.yaml").returncode == 0
+@pytest.mark.parametrize("kind", ["cascade", "experiment"])
+def test_init_writes_files_that_run(kind, tmp_path):
+    done = replnet("init", kind, "-o", tmp_path / "mine.yaml")
+    assert done.stderr.startswith(f"{tmp_path / 'mine.yaml'} written; run it with: replnet ")
     assert replnet("check", tmp_path / "mine.yaml").returncode == 0
-    again = replnet("init", "cascade", "-o", tmp_path / "mine.yaml")
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert replnet("init", kind).stdout == (tmp_path / "mine.yaml").read_text()
 
 
 @pytest.mark.parametrize("what", ["network", "experiment"])
@@ -93,14 +78,29 @@ def test_a_list_has_all_that_comes_with_replnet():
     rows = json.loads(replnet("list", "--format", "json").stdout)
     assert {row["kind"] for row in rows} == {"networks", "experiments", "laws", "metrics"}
     assert all(row["about"] for row in rows)
-    assert "cascade" in {row["name"] for row in rows if row["kind"] == "networks"}
-    assert replnet("list", "laws").stdout.splitlines()[2].startswith("laws")
 
 
-def test_who_takes_one_command_for_the_other_is_told_which_is_meant():
-    for command, name, meant in (
-        ("run", "p2p/fig3", "replnet sweep p2p/fig3"),
-        ("sweep", "cascade", "replnet run cascade"),
-    ):
-        done = replnet(command, name)
-        assert (done.returncode, meant in done.stderr) == (2, True)
+def row(group, half, **more):
+    known = {"metric": "freshness", "measured": 0.5, "verdict": "agree", "predicted": 0.51, "note": ""}
+    return SimpleNamespace(group=group, ci_low=0.5 - half, ci_high=0.5 + half, **known | more)
+
+
+def result(*rows):
+    about = {"reply_delay": {"mean": 0.002}, "time_scale": 1.0, "messages": 7, "hosts": 2, "messages_per_second": 9}
+    return SimpleNamespace(rows=rows, provenance=about, events=5, seconds=2.0, verdict="agree", incomplete="")
+
+
+def test_a_demo_sets_rows_of_the_same_group_side_by_side(monkeypatch):
+    """Also if the live run lacks some."""
+    live = result(row("b", 0.3), row("c", 0.1, predicted=None, note="no formula"))
+    monkeypatch.setattr("replnet.workers.ray_meanwhile", lambda: nullcontext(lambda: None))
+    monkeypatch.setattr(
+        "replnet.lab.emulate", lambda _, engine="", **how: live if engine else result(row("a", 0.1), row("b", 0.2))
+    )
+    done = replnet("demo")
+    lines = [re.split("  +", line) for line in done.stdout.splitlines()[-4:]]
+    assert lines[0] == ["a", "freshness", "0.51000", "0.5000 ± 0.1000", "agree,"]
+    assert lines[1] == ["b", "freshness", "0.51000", "0.5000 ± 0.2000", "0.5000 ± 0.3000", "agree, agree"]
+    assert lines[2] == ["", "for real: no formula"]
+    assert lines[3][0].startswith("emulated: 5 events in 2.0 s. For real: 5 events and 7 messages between nodes in 2 ")
+    assert lines[3][0].endswith("replies after 2 ms.")

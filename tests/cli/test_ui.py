@@ -20,15 +20,14 @@ def test_a_missing_extra_is_named(monkeypatch):
 
 def test_what_cannot_be_opened_is_said_before_anything_is_served():
     pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
-    done = replnet("ui", "cascada")
-    assert (done.returncode, "did you mean cascade" in done.stderr) == (BAD_INPUT, True)
-    done = replnet("ui", "cascade", "-s", "depth=0")
-    assert (done.returncode, "out of range" in done.stderr) == (BAD_INPUT, True)
-    done = replnet("ui", ".", "-s", "depth=2")
-    assert (done.returncode, "is about a network" in done.stderr) == (BAD_INPUT, True)
-    done = replnet("ui", "-", "-s", "depth=2")
-    assert (done.returncode, "is about a network" in done.stderr) == (BAD_INPUT, True)
+    for words, said in (
+        (("cascada",), "did you mean cascade"),
+        (("cascade", "-s", "depth=0"), "out of range"),
+        ((".", "-s", "depth=2"), "is about a network"),
+        (("-", "-s", "depth=2"), "is about a network"),
+        (("none.parquet",), "does not exist"),
+    ):
+        done = replnet("ui", *words)
+        assert (done.returncode, said in done.stderr) == (BAD_INPUT, True)
     done = started("ui", "-", stdin=subprocess.DEVNULL)
     assert (done.returncode, "standard input is no file" in done.stderr) == (BAD_INPUT, True)
-    done = replnet("ui", "none.parquet")
-    assert (done.returncode, "does not exist" in done.stderr) == (BAD_INPUT, True)

@@ -17,6 +17,7 @@ import pytest
 import replnet
 from replnet.cli import main
 from replnet.cli.output import print_table
+from replnet.show import Table
 
 NETWORK, EXPERIMENT = (Path(__file__).with_name(f"hostile_{kind}.yaml") for kind in ("network", "experiment"))
 STEERING = re.compile(r"[^\n\x20-\x7e\xa0-\u200f\u2010-\u2027\u2030-\ud7ff]")
@@ -91,9 +92,9 @@ def test_a_sweep_of_any_names(tmp_path, monkeypatch, capfd):
 
 
 def test_columns_stand_below_their_heads_whatever_is_in_them(capfd):
-    print_table(["a\x1b", "verdict"], [["x\ny", "agree"], ["z", "-"]])
+    print_table(Table(["a\x1b", "verdict"], [["x\ny", "agree"], ["z", "-"]]))
     assert capfd.readouterr().out == "a\\x1b  verdict\n-----  -------\nx\\ny   agree\nz      -\n"
-    print_table(["a"], [["x|y"]], "markdown")
+    print_table(Table(["a"], [["x|y"]]), "markdown")
     assert capfd.readouterr().out == "| a    |\n| ---- |\n| x\\|y |\n"
 
 

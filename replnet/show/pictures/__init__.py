@@ -7,6 +7,7 @@ In it:
     forest       the trees of a graph, and these as rows; nodes that do not fit into a row are drawn as one crowd
     structure    where the nodes of a graph without coordinates stand, so that its structure is seen
     drawing      pictures of networks, with matplotlib
+    svg          pictures as files, and as SVG of pages
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from replnet.faces import open_face
 
 if TYPE_CHECKING:
     from replnet.show.pictures.description import describe, sketch
-    from replnet.show.pictures.drawing import FONT, FORMATS, draw, has_font, picture, svg
+    from replnet.show.pictures.drawing import draw, svg
     from replnet.show.pictures.positions import layout
+    from replnet.show.pictures.svg import DRAWING_FONT, TEXT_SEPARATOR, colours_used, figure_svg, has_font, standalone
+    from replnet.show.pictures.svg import write_picture
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any, final
 
 from replnet.network import Network
 from replnet.show.pictures.forest import NodeCrowd, Point
 from replnet.show.pictures.positions import Placement, layout
-from replnet.text import InputError, Problem, count_text, printable, require_extra, write_file
+from replnet.show.pictures.svg import figure_svg, matplotlib_settings, write_picture
+from replnet.show.theme import light, shades
+from replnet.text import count_text, printable
 
-FORMATS = ("png", "svg", "pdf")
 MOST_LABELS = 45  # names in a picture that is not in rows
 MOST_IN_ROW = 28  # names in one row
 MOST_CHORDS = {"peer": 14, "query": 40}  # members of a pool that lines are drawn to
@@ -27,17 +25,15 @@ MOST_GROUPS = 12  # in the legend
 LONGEST_NAME, LONGEST_TITLE = 40, 80  # letters
 SMALLEST = (6.4, 3.2)  # inches
 
-INK, QUIET, PALE, SOURCE, CLIENT = "#22303c", "#8a97a3", "#f3f5f7", "#c0392b", "#e08e0b"
 MARKERS = {"source": "s", "replica": "o", "client": "D"}
 LINES: dict[str, dict[str, Any]] = {
-    "download": {"color": QUIET, "linewidth": 0.9, "linestyle": "-"},
-    "peer": {"color": "#2e86ab", "linewidth": 0.6, "linestyle": "-", "alpha": 0.6},
-    "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
+    "download": {"color": light("link"), "linewidth": 0.9, "linestyle": "-"},
+    "peer": {"color": light("peer"), "linewidth": 0.6, "linestyle": "-", "alpha": 0.6},
+    "query": {"color": light("client"), "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
 ASKER_ROLES = {"download": "", "peer": "replica", "query": "client"}  # the role of nodes that ask a pool, by kind
-FONT = "DejaVu Sans"  # which matplotlib brings
-PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
-XML = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
+# A dollar in a name starts no formula, and the legend stands beside the axes.
+SETTINGS = {"text.parse_math": False, "savefig.bbox": "tight"}
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
 FLOW = {"rows": "data flows down", "circle": "data flows outwards", "map": "data flows from the source"}
 
@@ -49,60 +45,22 @@ def draw(network: Network, path: str | Path) -> None:
 
     Raise InputError for another ending.
     """
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
-        raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
-    if kind == "svg":
-        write_file(path, XML + svg(network))
-    else:
-        write_file(path, picture(lambda: figure(network), kind, PLAIN, bbox_inches="tight"))
+    write_picture(Path(path), lambda: figure(network), title(network), **SETTINGS)
 
 
 def svg(network: Network) -> str:
     """Return the picture of a network as an <svg> element, with its words as text.
 
-    It has a title for readers who cannot see it.
+    It has a label for readers who cannot see it.
     """
-    text = picture(lambda: figure(network), "svg", PLAIN, bbox_inches="tight").decode()
-    head, rest = text[text.index("<svg") :].split(">", 1)
-    return f'{head} role="img">\n <title>{escape(title(network))}</title>{rest}'
+    with matplotlib_settings(**SETTINGS):
+        return figure_svg(figure(network), "network-", title(network), transparent=False)
 
 
 def title(network: Network) -> str:
     """Return the title of the picture: the title or the name of the network, and its number of nodes."""
     named = printable(network.spec.title or network.name, LONGEST_TITLE)
     return f"{named}: {count_text(network.size, 'node')}"
-
-
-def picture(make: Callable[[], Any], kind: str, style: dict[str, Any], **how: Any) -> bytes:
-    """Return the bytes of a picture: the matplotlib Figure that `make` returns, saved as png, svg or pdf (`kind`).
-
-    `style` has settings of matplotlib (rcParams), in force while it is made and saved; `how` are options of savefig.
-    The same figure gives the same bytes. Raise FieldError if matplotlib is not installed.
-    """
-    require_extra("matplotlib", "pictures")
-    from matplotlib import rc_context
-
-    settings: Any = {"svg.hashsalt": "replnet", "svg.fonttype": "none", "font.family": FONT, **style}
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    buffer = io.BytesIO()
-    with rc_context(settings), warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box.
-        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
-        make().savefig(buffer, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
-    return buffer.getvalue()
-
-
-def has_font() -> bool:
-    """Whether matplotlib finds the font of the pictures, and not another in its place."""
-    from matplotlib.font_manager import findfont
-
-    try:
-        findfont(FONT, fallback_to_default=False)
-    except ValueError:
-        return False
-    return True
 
 
 def figure(network: Network) -> Any:
@@ -124,7 +82,7 @@ def figure(network: Network) -> Any:
     _draw_nodes(page)
     _draw_labels(page)
     _draw_legend(page, legend)
-    axes.set_title(title(network), fontsize=11, color=INK, loc="left")
+    axes.set_title(title(network), fontsize=11, color=light("ink"), loc="left")
     return result
 
 
@@ -216,7 +174,7 @@ def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
 def _arrow(page: _Page, path: list[Point]) -> None:
     """Draw an arrow head near the middle of the path of a link, which has two points or those of an arc."""
     middle = path[8] if len(path) > 2 else _between(path[0], path[-1], 0.6)
-    style = {"arrowstyle": "-|>", "color": QUIET}
+    style = {"arrowstyle": "-|>", "color": light("link")}
     page.axes.annotate("", middle, _between(path[0], middle, 0.9), arrowprops=style, zorder=2)
 
 
@@ -249,18 +207,13 @@ def _path(start: Point, end: Point, straight: bool) -> list[Point]:
     return [(x0 + (x1 - x0) * i / 16, y - 4 * depth * (i / 16) * (1 - i / 16)) for i in range(17)]
 
 
-def _colours(graph: Any) -> dict[str, Any]:
+def _colours(graph: Any) -> dict[str, str]:
     """Return a colour for every group, by name; those of replicas go from dark to light down the levels."""
-    from matplotlib import colormaps
-
     roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
     replicas = [group for group, role in roles.items() if role == "replica" and group != "unreached"]
-    shades = colormaps["viridis"]
-    colours: dict[str, Any] = {"unreached": QUIET}
-    for place, group in enumerate(replicas):
-        colours[group] = shades(0.2 + 0.6 * place / max(1, len(replicas) - 1))
-    fixed = {"source": SOURCE, "client": CLIENT}
-    return {group: fixed.get(role, colours.get(group)) for group, role in roles.items()}
+    levels = dict(zip(replicas, reversed(shades(len(replicas))), strict=True))
+    fixed = {"source": light("source"), "client": light("client")}
+    return {group: fixed.get(role) or levels.get(group, light("link")) for group, role in roles.items()}
 
 
 def _draw_crowds(page: _Page) -> None:
@@ -273,12 +226,14 @@ def _draw_crowds(page: _Page) -> None:
         node = page.graph.nodes[crowd.names[0]]
         shapes = [(crowd.box, page.colours[node["group"]])]
         if crowd.names[0] in page.plan.places:
-            shapes = [(crowd.box, PALE)]
+            shapes = [(crowd.box, light("faint"))]
         elif crowd.bands:
             shapes = [*_bands(crowd, page.colours)]
         for (west, south, east, north), fill in shapes:
             box = Rectangle((west, south), east - west, north - south)
-            box.set(facecolor=fill, edgecolor=QUIET if fill == PALE else "white", linewidth=0.5, zorder=2)
+            box.set(
+                facecolor=fill, edgecolor=light("link" if fill == light("faint") else "paper"), linewidth=0.5, zorder=2
+            )
             page.axes.add_patch(box)
         label = f"{len(crowd.names):,}"
         if few and crowd.bands:
@@ -357,7 +312,15 @@ def _write(page: _Page, words: str, place: Point, shift: Point, **style: Any) ->
     """
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
     page.axes.annotate(
-        words, place, xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
+        words,
+        place,
+        xytext=shift,
+        textcoords="offset points",
+        fontsize=7,
+        color=light("ink"),
+        zorder=4,
+        bbox=box,
+        **style,
     )
 
 
@@ -404,5 +367,10 @@ def _draw_legend(page: _Page, links: dict[str, str]) -> None:
     if any(crowd.bands for crowd in page.plan.crowds):
         add_line("nodes below, with their number: a band per level,\nas wide as the level is large")
     page.axes.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8, labelcolor=INK
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize=8,
+        labelcolor=light("ink"),
     )

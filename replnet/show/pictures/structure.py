@@ -52,45 +52,15 @@ def _part(graph: Any, names: Sequence[Any]) -> Floats:
 
     `names` are the nodes, in the order of rows; places are in links.
     """
+    import networkx as nx
+    from scipy.sparse.csgraph import shortest_path
+
+    step = 1 + len(names) // PIVOTS
+    pivots = range(0, len(names), step) if len(names) > MOST_PAIRED else range(len(names))
+    links = shortest_path(nx.to_scipy_sparse_array(graph, names), unweighted=True, indices=pivots)
     if len(names) > MOST_PAIRED:
-        return _main_axes(_links_between(graph, names, None))
-    links = _links_between(graph, names, names)
-    return _turn(_reduce_stress(_main_axes(links[:: 1 + len(names) // PIVOTS]), links))
-
-
-def _links_between(graph: Any, names: Sequence[Any], starts: Sequence[Any] | None) -> Floats:
-    """Return the number of links on the shortest path from every start (a row) to every node (a column).
-
-    If `starts` is None, they are a few pivots: each is the node farthest from the pivots before.
-    """
-    place = {name: i for i, name in enumerate(names)}
-    rows: list[Floats] = []
-    nearest = np.full(len(names), np.inf)
-    for turn in range(min(PIVOTS, len(names)) if starts is None else len(starts)):
-        start = names[int(np.argmax(nearest)) if turn else 0] if starts is None else starts[turn]
-        rows.append(_links_from(graph, start, place))
-        nearest = np.minimum(nearest, rows[-1])
-    return np.array(rows)
-
-
-def _links_from(graph: Any, start: Any, place: dict[Any, int]) -> Floats:
-    """Return an array of the links on the shortest path from `start` to every node, infinity to one not connected.
-
-    `place` is the index of each node in the array.
-    """
-    distances = np.full(len(place), np.inf)
-    distances[place[start]] = links = 0
-    row = [start]
-    while row:
-        links += 1
-        following = []
-        for name in row:
-            for other in graph.adj[name]:
-                if distances[at := place[other]] == np.inf:
-                    distances[at] = links
-                    following.append(other)
-        row = following
-    return distances
+        return _main_axes(links)
+    return _turn(_reduce_stress(_main_axes(links[::step]), links))
 
 
 def _turn(at: Floats) -> Floats:

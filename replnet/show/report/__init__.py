@@ -8,7 +8,7 @@ table with measured, predicted and printed values, and shows them.
     html_table    the table of a section
     arrange       from rows to what a figure shows, before anything is drawn
     figure        figures with matplotlib
-    markup        HTML that cannot be injected into, the theme in light and dark, and figures as SVG (with page.css)
+    markup        HTML that cannot be injected into, and the style sheet (with page.css)
     reproduction  all experiments of the papers run one after another, and one report of them
     trace_plots   pictures of a recorded history
 """
@@ -19,9 +19,8 @@ from replnet.faces import open_face
 
 if TYPE_CHECKING:
     from replnet.show.report.arrange import Arrangement, PARTS, Series, arrange
-    from replnet.show.report.html_table import VERDICTS
     from replnet.show.report.page import notebook, page, plot, write
-    from replnet.show.report.reproduction import COLUMNS, reproduce
+    from replnet.show.report.reproduction import reproduce
     from replnet.show.report.section import FigureSpec, Section, holds, section_of
     from replnet.show.report.trace_plots import draw
 else:

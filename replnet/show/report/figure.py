@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from replnet.laws import Floats
+from replnet.show.pictures import TEXT_SEPARATOR
 from replnet.show.report.arrange import Arrangement, Series, arrange
-from replnet.show.report.markup import ORDERED, SERIES, TEXT_SEPARATOR, light
 from replnet.show.report.section import Section
+from replnet.show.theme import SERIES, light, shades
 from replnet.text import decimal_text, places, require_extra, text
 
 SHAPES = "os^vPX<>"
@@ -72,9 +73,7 @@ def draw_figure(plan: Arrangement, narrow: bool = False) -> Any:
 
 def _colours(count: int) -> list[str]:
     """Return #rrggbb for `count` series: distinct colours, or steps of the ordered scale if these are too few."""
-    if count <= len(SERIES):
-        return [pair[0] for pair in SERIES[:count]]
-    return [ORDERED[round(i * (len(ORDERED) - 1) / (count - 1))][0] for i in range(count)]
+    return [pair[0] for pair in SERIES[:count]] if count <= len(SERIES) else shades(count)
 
 
 def _shape(plan: Arrangement, place: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from replnet.show.report.markup import Html, element, join_html
 from replnet.show.report.section import Section
+from replnet.show.table import badness, cell_text, result_table
+from replnet.show.theme import VERDICTS
 from replnet.text import decimal_text, finite_or_nan, is_number, places, text
 
 MOST_ROWS_UNFOLDED = 24
@@ -16,13 +18,6 @@ LONGEST_IN_ROW, MOST_REMARKS = 24, 12  # letters; and how many longer remarks a 
 LONGEST_UNBROKEN = 32  # letters of the value of an axis that is not broken into lines
 MOST_ROWS_SHOWN = 1000  # on a page; files hold the rest
 FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
-VERDICTS = {
-    "agree": ("good", "✓"),
-    "unresolved": ("open", "?"),
-    "differ": ("bad", "✗"),
-    "failed": ("bad", "✗"),
-    "contradicts": ("open", "≠"),
-}
 INFLECTED = {
     ("differ", True): "differs",
     ("contradicts", False): "contradict",
@@ -31,6 +26,7 @@ INFLECTED = {
 Row = dict[str, Any]
 # Title; n for numbers, w for words that may be long; the text of each row.
 Column = tuple[str, str | None, Sequence[str]]
+LONG_WORDS, IN_PREDICTION = ("prediction", "note"), ("kind", "source")  # titles
 
 
 def word(verdict: str) -> Html:
@@ -54,7 +50,8 @@ def tables(section: Section) -> Html:
     rows = section.rows
     if not rows:
         return element("p", "No cell is finished.", class_="quiet")
-    worst = _worst(rows) if len(rows) > MOST_ROWS_UNFOLDED else []
+    judged = [row for row in rows if text(row.get("verdict")) or is_number(row.get("z"))]
+    worst = sorted(judged, key=badness)[:WORST_ROWS_SHOWN] if len(rows) > MOST_ROWS_UNFOLDED else []
     first = rows[:MOST_ROWS_SHOWN]
     columns, common = _filled_columns(section, [*first, *worst])
     columns, remarks = _remarks(columns, [*first, *worst])
@@ -89,22 +86,6 @@ def tables(section: Section) -> Html:
     return join_html([scroll(slice(len(first), None), intro), remarks, element("details", summary, whole)])
 
 
-def _worst(rows: list[Row]) -> list[Row]:
-    """Return the few rows furthest from their prediction: those that differ, those that are unresolved, then by |z|.
-
-    Rows with neither verdict nor z are never among them.
-    """
-    judged = [row for row in rows if text(row.get("verdict")) or is_number(row.get("z"))]
-    order = {"differ": 0, "unresolved": 1}
-
-    def badness(row: Row) -> tuple[int, float]:
-        """Return a key that sorts bad rows first."""
-        z = abs(finite_or_nan(row.get("z")))
-        return order.get(text(row.get("verdict")), 2), 0.0 if math.isnan(z) else -z
-
-    return sorted(judged, key=badness)[:WORST_ROWS_SHOWN]
-
-
 def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
     """Return the columns of a table of `rows` that are not empty, and a text of what is the same in all rows.
 
@@ -122,48 +103,45 @@ def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Ht
     return columns, join_html(common, " · ")
 
 
-def _all_columns(section: Section, rows: list[Row]) -> list[Column]:
-    """Return every column that a table of `rows` may have, empty or not: title, kind, and the text of each row."""
+def _all_columns(section: Section, rows: list[Row]) -> Iterator[Column]:
+    """Yield every column that a table of `rows` may have, empty or not: title, kind, and the text of each row."""
+    table, decimals = result_table(rows, section.axes), _decimals(rows)
+    table = table.select(title for title in table.columns if title not in IN_PREDICTION)
 
-    def words(name: str) -> list[str]:
-        """Return the text of every row in the column `name`."""
-        return [text(row.get(name)) for row in rows]
+    def digits(values: Iterable[Any]) -> list[str]:
+        """Return the numbers of a column, rounded to what each row supports and aligned at their points."""
+        numbers = [(finite_or_nan(value), count) for value, count in zip(values, decimals, strict=True)]
+        most = max((count for number, count in numbers if number == number), default=0)
+        return [_align(number, count, most) for number, count in numbers]
 
-    decimals = _decimals(rows)
+    for title, *cells in zip(table.columns, *table.rows, strict=True):
+        match table.kinds[title]:
+            case "number":
+                yield title, "n", digits(cells)
+            case "predicted":
+                pairs = [cell or (None, None) for cell in cells]
+                yield title, "n", digits(value for value, _ in pairs)
+                accuracies = zip((accuracy for _, accuracy in pairs), decimals, strict=True)
+                yield "accuracy", "n", [_beyond_rounding(accuracy, count) for accuracy, count in accuracies]
+            case "interval":
+                ends = [digits(end) for end in zip(*(cell or (None, None) for cell in cells), strict=True)]
+                yield title, "n", list(map(_span, *ends))
+            case "deviation":
+                yield title, "n", [decimal_text(finite_or_nan(cell), 2) for cell in cells]
+            case "verdict":
+                yield title, None, [word(text(cell)) for cell in cells]
+            case "value":
+                texts = [text(cell) for cell in cells]
+                yield title, _kind(cells, texts), texts
+            case kind:
+                texts = [text(cell_text(cell, kind)) for cell in cells]
+                names = [name.replace("_", " ") for name in texts] if title == "metric" else texts
+                yield title, "w" if title in LONG_WORDS else None, names
 
-    def digits(name: str) -> list[str]:
-        """Return the numbers of the column `name`, rounded to what each row supports and aligned at their points."""
-        values = [finite_or_nan(row.get(name)) for row in rows]
-        most = max(
-            (count for value, count in zip(values, decimals, strict=True) if value == value),
-            default=0,
-        )
-        return [_align(value, count, most) for value, count in zip(values, decimals, strict=True)]
 
-    ends = zip(digits("ci_low"), digits("ci_high"), strict=True)
-    sources = zip(words("kind"), words("source"), strict=True)
-    axes = [(name, words(name)) for name in section.axes]
-    return [
-        *((name, _kind([row.get(name) for row in rows], cells), cells) for name, cells in axes),
-        ("group", None, words("group")),
-        ("metric", None, [metric.replace("_", " ") for metric in words("metric")]),
-        ("measured", "n", digits("measured")),
-        ("95 % interval", "n", [f"{a.rstrip(FIGURE_SPACE + POINT_SPACE)} – {b}" if a and b else "" for a, b in ends]),
-        ("predicted", "n", digits("predicted")),
-        ("z", "n", [decimal_text(finite_or_nan(row.get("z")), 2) for row in rows]),
-        ("verdict", None, list(map(word, words("verdict")))),
-        ("printed", "n", words("printed")),
-        ("against print", None, list(map(word, words("printed_verdict")))),
-        ("expected", "n", words("expected")),
-        ("against expected", None, list(map(word, words("expected_verdict")))),
-        (
-            "accuracy",
-            "n",
-            [_beyond_rounding(row.get("accuracy"), count) for row, count in zip(rows, decimals, strict=True)],
-        ),
-        ("prediction", "w", [", ".join(filter(None, names)) for names in sources]),
-        ("note", "w", words("note")),
-    ]
+def _span(low: str, high: str) -> str:
+    """Return the text of an interval with these ends; empty if one is."""
+    return f"{low.rstrip(FIGURE_SPACE + POINT_SPACE)} – {high}" if low and high else ""
 
 
 def _beyond_rounding(accuracy: Any, decimals: int) -> str:
@@ -171,9 +149,12 @@ def _beyond_rounding(accuracy: Any, decimals: int) -> str:
     return f"{accuracy:#.2g}" if finite_or_nan(accuracy) > 0.5 * 10.0**-decimals else ""
 
 
-def _kind(values: list[Any], cells: list[str]) -> str | None:
-    """Return the kind of column that holds these values: n for numbers, w for long words, None for others."""
-    if all(map(is_number, values)):
+def _kind(values: Sequence[Any], cells: list[str]) -> str | None:
+    """Return the kind of column that holds these values: n for numbers, w for long words, None for others.
+
+    A value that is None counts for any kind; `cells` are the texts of all.
+    """
+    if all(is_number(value) for value in values if value is not None):
         return "n"
     return "w" if max(map(len, cells)) > LONGEST_UNBROKEN else None
 
@@ -217,11 +198,7 @@ def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html
     remarks: dict[str, int] = {}
     short = []
     for title, kind, cells in columns:
-        shared = (
-            [words for words in dict.fromkeys(cells) if len(words) > LONGEST_IN_ROW]
-            if title in ("prediction", "note")
-            else []
-        )
+        shared = [words for words in dict.fromkeys(cells) if len(words) > LONGEST_IN_ROW] if title in LONG_WORDS else []
         if 0 < len(shared) <= MOST_REMARKS:
             remarks |= {words: len(remarks) + i for i, words in enumerate(shared, 1) if words not in remarks}
             gists = [text(row.get("kind")) if title == "prediction" else "" for row in rows]

@@ -11,10 +11,11 @@ from replnet.lab.sweeps import CheckedClaim, Expectation, ShownErratum, Sweep, c
 from replnet.measure import worst_verdict
 from replnet.run import COLUMNS, PRINTED, VERDICTS, Result
 from replnet.run import KINDS as PREDICTIONS
+from replnet.show.pictures import figure_svg, standalone
 from replnet.show.report.arrange import Arrangement, arrange
 from replnet.show.report.figure import draw_figure, figure_of
 from replnet.show.report.html_table import counts, tables, word
-from replnet.show.report.markup import Html, element, join_html, standalone, style_sheet, svg
+from replnet.show.report.markup import Html, element, join_html, style_sheet
 from replnet.show.report.section import Section, section_of
 from replnet.text import count_text, csv_text, is_number, replacing, text
 
@@ -58,7 +59,7 @@ def write(target: str | Path, sections: Sequence[Section], title: str, provenanc
         _write_whole(folder / "data" / f"{name}.csv", csv_text(section.table))
         if (plan := arrange(section)) is not None:
             _write_whole(
-                folder / "figures" / f"{name}.svg", standalone(svg(draw_figure(plan), f"{name}-", section.title))
+                folder / "figures" / f"{name}.svg", standalone(figure_svg(draw_figure(plan), f"{name}-", section.title))
             )
     report = folder / "report.html"
     _write_whole(report, page(sections, title, provenance))
@@ -261,7 +262,7 @@ def _figure_html(section: Section, name: str) -> Html:
     caption = _caption(plan)
     label = f"{section.title}: {plan.y.replace('_', ' ')} over {plan.x}. {caption}"
     pictures = [
-        element("div", svg(draw_figure(plan, narrow=kind == "narrow"), f"{name}-{kind}-", label), class_=kind)
+        element("div", Html(figure_svg(draw_figure(plan, kind == "narrow"), f"{name}-{kind}-", label)), class_=kind)
         for kind in ("wide", "narrow")
     ]
     return element("figure", *pictures, element("figcaption", caption))

@@ -20,7 +20,6 @@ from replnet.show.report.section import section_of
 from replnet.text import shipped_names, suggestion
 
 TITLE = "The papers, reproduced"
-COLUMNS = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
 LONGEST_INCOMPLETE = 60  # letters in the column `incomplete`
 
 SweepWatcher = Callable[[str], AbstractContextManager[SweepProgress | None]]
@@ -40,7 +39,7 @@ class Reproduction(TabularResult):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table, one for every experiment, by the names of columns."""
-        return [dict(zip(COLUMNS, _row(sweep), strict=True)) for sweep in self.sweeps]
+        return list(map(_row, self.sweeps))
 
     @cached_property
     def table(self) -> Any:
@@ -130,18 +129,15 @@ def names_of_experiments(names: Sequence[str]) -> list[str]:
     return list(chosen) if names else shipped
 
 
-def _row(sweep: Sweep) -> tuple[str, int, str, str, str, str, str]:
-    """Return what the table says of a sweep, in the order of COLUMNS; a count that does not apply is an empty text."""
-    claims = how_many_hold(sweep.claims)
+def _row(sweep: Sweep) -> dict[str, Any]:
+    """Return what the table says of a sweep, by the names of columns; a count that does not apply is an empty text."""
     verdicts = [row["printed_verdict"] for row in sweep.rows if row["printed_verdict"]]
-    printed = f"{verdicts.count('agree')} of {len(verdicts)} agree" if verdicts else ""
-    errata = str(len(sweep.errata)) if sweep.errata else ""
-    return (
-        sweep.experiment.name,
-        sweep.done,
-        claims,
-        printed,
-        errata,
-        sweep.verdict,
-        sweep.incomplete[:LONGEST_INCOMPLETE],
-    )
+    return {
+        "experiment": sweep.experiment.name,
+        "cells": sweep.done,
+        "claims hold": how_many_hold(sweep.claims),
+        "against print": f"{verdicts.count('agree')} of {len(verdicts)} agree" if verdicts else "",
+        "errata": str(len(sweep.errata)) if sweep.errata else "",
+        "verdict": sweep.verdict,
+        "incomplete": sweep.incomplete[:LONGEST_INCOMPLETE],
+    }

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from replnet.histories import DAY, TraceFit, tail
-from replnet.show.pictures import FORMATS, picture
-from replnet.show.report.markup import light
-from replnet.text import FieldError, write_file
+from replnet.show.pictures import write_picture
+from replnet.show.theme import light
 
 PanelLabels = tuple[str, str, str]  # title, unit of x, and the place of the legend, if there is one
 
@@ -21,13 +20,9 @@ MOST_POINTS = 400  # of a recorded tail, which may have a million
 def draw(fit: TraceFit, path: Path) -> None:
     """Write a picture of a fitted history to `path`, as PNG, SVG or PDF by its ending.
 
-    Raise FieldError for another ending.
+    Raise InputError for another ending.
     """
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
-        raise FieldError(str(path), "is no kind of picture", right)
-    write_file(path, picture(lambda: figure(fit), kind, {"font.size": 8}))
+    write_picture(path, lambda: figure(fit), fit.history.name, **{"font.size": 8})
 
 
 def figure(fit: TraceFit) -> Any:

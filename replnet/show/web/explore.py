@@ -11,6 +11,7 @@ from typing import Any, final
 from fastapi import Request
 from nicegui import background_tasks, ui
 
+from replnet.show import result_table
 from replnet.show.web import controls, series
 from replnet.show.web.answers import NetworkQuestion, best_size, emulate_rows, predict_rows, smallest_size
 from replnet.show.web.controls import Control
@@ -35,7 +36,7 @@ SETTLING_TIME = 0.3  # seconds without a change after which it is worth to emula
 SLOW_AFTER = 0.1  # seconds after which a prediction is called slow
 PREDICTION_PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
 RUN_LENGTHS = (0.05, 1.0)  # of the runs that emulate a network, one after another, as shares of the usual length
-TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdict", "note")
+TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "95 % interval", "verdict", "note")
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -244,7 +245,7 @@ class Explorer:
         self.numbers.set_visibility(True)
         self.status.set_text(words)
         redraw(self.chart, series.by_group(rows))
-        fill_table(self.table, [series.table_cells(row) for row in rows], TABLE_COLUMNS)
+        fill_table(self.table, result_table(rows).select(TABLE_COLUMNS))
 
     def _say_slow(self, change: int) -> None:
         """Say that the prediction takes longer, unless the fields have changed since `change`."""

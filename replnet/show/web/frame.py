@@ -6,15 +6,16 @@ and scripts are constants of this package, or files that it ships.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlencode
 
 from nicegui import ui
 
+from replnet.show import Table
 from replnet.show.web.opened import Pair
-from replnet.show.web.series import table_columns
 
 ROWS_PER_PAGE = 15  # rows of a table
 SLIDER_THROTTLE = 0.03  # seconds at least between two positions that a moving slider sends
@@ -106,14 +107,21 @@ def table(about: str) -> Any:
     return grid
 
 
-def fill_table(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
-    """Show rows, as dictionaries, in a table, in those of the columns `names` that are not empty; hide it if there are
-    no rows.
+def fill_table(grid: Any, table: Table, links: Sequence[str] = ()) -> None:
+    """Show a table in a `grid` of the page, without columns that are empty; hide the grid if there are no rows.
+
+    `links` are the addresses to which the cells of its column "cell" lead, row by row, if it has one.
     """
-    table.columns = table_columns(rows, names)
-    table.rows = [{"id": number, **row} for number, row in enumerate(rows)]
-    table.set_visibility(bool(rows))
-    table.props(add="hide-pagination") if len(rows) <= ROWS_PER_PAGE else table.props(remove="hide-pagination")
+    wide = {"note": "white-space: normal; min-width: 18rem"}
+    grid.columns = [
+        {"name": title, "label": title, "field": title, "align": "left", "sortable": True, "style": wide.get(title, "")}
+        for title in table.without_empty_columns.columns
+    ]
+    records = zip_longest(table.records, links)
+    grid.rows = [{"id": number, **record, "link": link} for number, (record, link) in enumerate(records)]
+    grid.set_visibility(bool(table.rows))
+    is_short = len(table.rows) <= ROWS_PER_PAGE
+    grid.props(add="hide-pagination") if is_short else grid.props(remove="hide-pagination")
 
 
 def copyable_text(title: str, text: str) -> Any:

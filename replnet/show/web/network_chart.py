@@ -14,12 +14,11 @@ import numpy as np
 
 from replnet.laws import Ints
 from replnet.network import CLIENT, REPLICA, ROLES, SOURCE, Network
+from replnet.show import EITHER_QUIET, EITHER_SERIES
 from replnet.show.pictures import layout
 from replnet.show.web.live_record import MOST_NODES
 from replnet.show.web.series import (
-    COLOURS,
     MOST_GROUPS_ON_AXIS,
-    QUIET_COLOUR,
     TOOLTIP,
     Options,
     chart_with_axes,
@@ -127,7 +126,7 @@ class NetworkChart:
         size = 13 if len(self._plan.places) < LARGE_SYMBOLS_BELOW else 9
         symbol, style = _symbol_and_style(share, *limits)
         if role == SOURCE:
-            symbol, style = "rect", {"color": QUIET_COLOUR}
+            symbol, style = "rect", {"color": EITHER_QUIET}
         elif role == CLIENT and share is None:
             size = 5
         node: Options = {"id": name, "name": f"{name}: {words}", "value": [*self._plan.places[name]], "symbol": symbol}
@@ -138,7 +137,7 @@ class NetworkChart:
         places = self._plan.places
         pairs = [(a, b) for a, b in self._topology.graph.edges if a in places and b in places][:MOST_LINKS]
         links: Options = {"type": "lines", "coordinateSystem": "cartesian2d", "silent": True}
-        links |= {"lineStyle": {"color": QUIET_COLOUR, "opacity": 0.45, "width": 1}}
+        links |= {"lineStyle": {"color": EITHER_QUIET, "opacity": 0.45, "width": 1}}
         links["data"] = [{"coords": [places[a], places[b]]} for a, b in pairs]
         hidden = {"type": "value", "show": False, "min": -0.03, "max": 1.03}
         tip = {**TOOLTIP, "formatter": "{b}"}
@@ -161,9 +160,9 @@ class NetworkChart:
         """
         names, words = [*self._sizes], [f"{name} ({size:,})" for name, size in self._sizes.items()]
         bars: Options = {"id": "nodes", "name": "fresh", "type": "bar", "barMaxWidth": 26, "showBackground": True}
-        bars |= {"itemStyle": {"color": COLOURS[0]}}
+        bars |= {"itemStyle": {"color": EITHER_SERIES[0]}}
         bars["data"] = self._lengths(shares)
-        hollow = {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}
+        hollow = {"color": "transparent", "borderColor": EITHER_SERIES[1], "borderWidth": 2}
         marks: Options = {"name": "predicted", "type": "scatter", "symbol": "diamond", "symbolSize": 13, "z": 3}
         marks |= {
             "itemStyle": hollow,
@@ -196,12 +195,12 @@ def _symbol_and_style(share: float | None, low: float, high: float) -> tuple[str
     if share is None:
         return "circle", {
             "color": "transparent",
-            "borderColor": QUIET_COLOUR,
+            "borderColor": EITHER_QUIET,
             "borderType": "dotted",
             "borderWidth": 1.5,
         }
     if share >= high:
-        return "circle", {"color": COLOURS[0]}
+        return "circle", {"color": EITHER_SERIES[0]}
     if share <= low:
-        return "triangle", {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}
-    return "diamond", {"color": COLOURS[2]}
+        return "triangle", {"color": "transparent", "borderColor": EITHER_SERIES[1], "borderWidth": 2}
+    return "diamond", {"color": EITHER_SERIES[2]}

@@ -65,7 +65,7 @@ def _cell(view: dict[str, Any]) -> None:
         return
     ui.label(view["title"]).classes("rn-heading")
     _lines(view["words"])
-    fill_table(table("Rows of the cell"), view["rows"], view["columns"])
+    fill_table(table("Rows of the cell"), view["table"])
     copyable_text("What was run", yaml_text({**view["subject"], "run": view["settings"]}))
 
 
@@ -116,11 +116,10 @@ class Reader:
                 ui.label(view["verdict"])
             _lines(view["claims"])
         self._draw(view)
-        fill_table(self.table, view["rows"], view["columns"])
-        omitted = view["count"] - len(view["rows"])
-        self.few.set_text(
-            f"The {len(view['rows']):,} rows that matter most; {omitted:,} more agree." if omitted else ""
-        )
+        fill_table(self.table, view["table"], view["links"])
+        count = len(view["table"].rows)
+        omitted = view["count"] - count
+        self.few.set_text(f"The {count:,} rows that matter most; {omitted:,} more agree." if omitted else "")
 
     def _draw(self, view: dict[str, Any]) -> None:
         """Draw a chart for each panel of a sweep, as `sweep_view.sweep_view` returns it, in the present charts if their

@@ -11,16 +11,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from replnet.show.report import PARTS, VERDICTS, Arrangement, Series
+from replnet.show import EITHER_BAND, EITHER_GRID, EITHER_QUIET, EITHER_SERIES
+from replnet.show.report import PARTS, Arrangement, Series
 from replnet.show.web.outage_bands import Band
-from replnet.text import value_text
 
 Row = Mapping[str, Any]
 Options = dict[str, Any]
 
-COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
-GRID_COLOUR, QUIET_COLOUR = "rgba(128, 140, 150, 0.28)", "#7c8791"
-BAND_COLOUR, LIGHTEST_BAND, DARKEST_BAND = "#c2570c", 0.06, 0.3  # the opacity of a band at share 0, and at share 1
+LIGHTEST_BAND, DARKEST_BAND = 0.06, 0.3  # the opacity of a band at share 0, and at share 1
 MOST_GROUPS_ON_AXIS = 60
 TIME_AXIS: Mapping[str, Any] = {
     "type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False},
@@ -55,8 +53,8 @@ def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
     `x` and `y` are options of the axes, which replace the usual ones.
     """
     axis: Options = {
-        "axisLine": {"lineStyle": {"color": QUIET_COLOUR}},
-        "splitLine": {"lineStyle": {"color": GRID_COLOUR}},
+        "axisLine": {"lineStyle": {"color": EITHER_QUIET}},
+        "splitLine": {"lineStyle": {"color": EITHER_GRID}},
     }
     name = {"nameLocation": "middle", "nameGap": 30}
     return {
@@ -71,19 +69,24 @@ def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
     }
 
 
+def _colour(place: int) -> str:
+    """Return the colour of the series at `place` in a chart, counted from 0."""
+    return EITHER_SERIES[place % len(EITHER_SERIES)]
+
+
 def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
     """Return the ECharts options of a chart of a metric, group by group: predicted, and measured with its interval.
 
     `rows` are rows of a table as dictionaries; those of other metrics are left out.
     """
     metric_rows = [row for row in rows if row["metric"] == metric][:MOST_GROUPS_ON_AXIS]
-    hollow = {"color": "transparent", "borderColor": COLOURS[0], "borderWidth": 2}
+    hollow = {"color": "transparent", "borderColor": EITHER_SERIES[0], "borderWidth": 2}
     predicted: Options = {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13}
-    predicted |= {"itemStyle": hollow, "lineStyle": {"color": COLOURS[0], "width": 1.5, "type": "dashed"}}
+    predicted |= {"itemStyle": hollow, "lineStyle": {"color": EITHER_SERIES[0], "width": 1.5, "type": "dashed"}}
     predicted["data"] = [number_or_none(row["predicted"]) for row in metric_rows]
     measured = [(place, row) for place, row in enumerate(metric_rows) if row["measured"] is not None]
     groups = [row["group"] for row in metric_rows]
-    series = [predicted, *measured_marks("measured", COLOURS[1], measured)]
+    series = [predicted, *measured_marks("measured", EITHER_SERIES[1], measured)]
     return chart_with_axes(
         {"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series
     )
@@ -105,7 +108,7 @@ def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
     names = ("x", *PARTS)
     for label, columns in panel.items():
         place, name = plan.labels.index(label), label or plan.y
-        colour, symbol = COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
+        colour, symbol = _colour(place), SHAPES[place % len(SHAPES)]
         curve = list(
             zip(
                 map(number_or_none, columns["curve_x"].tolist()),
@@ -164,7 +167,11 @@ def over_time(
     """
     series: list[Options] = []
     for place, (name, shares) in enumerate(levels.items()):
-        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        line: Options = {
+            "name": name,
+            "type": "line",
+            "itemStyle": {"color": EITHER_SERIES[place % len(EITHER_SERIES)]},
+        }
         data = list(zip(middles, map(number_or_none, shares), strict=True))
         marked = {
             "symbol": SHAPES[place % len(SHAPES)],
@@ -183,7 +190,7 @@ def over_time(
         "type": "line",
         "symbol": "none",
         "silent": True,
-        "lineStyle": {"color": QUIET_COLOUR, "width": 2},
+        "lineStyle": {"color": EITHER_QUIET, "width": 2},
     }
     series += [bands_series(bands), {**now, "data": time_line(time)}]
     options = chart_with_axes(TIME_AXIS, {"type": "value", "name": "freshness", "min": 0, "max": 1}, series)
@@ -196,7 +203,7 @@ def bands_series(bands: Iterable[Band]) -> Options:
     """
     areas = []
     for band in bands:
-        colour = {"color": BAND_COLOUR, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
+        colour = {"color": EITHER_BAND, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
         areas.append([{"xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
     return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"data": areas}}
 
@@ -227,7 +234,7 @@ def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Se
     `lines` has both by group, at each of `times`. Only as many groups are drawn as there are colours.
     """
     curves: dict[str, Sequence[float]] = {}
-    for group, (mean, most) in list(lines.items())[: len(COLOURS)]:
+    for group, (mean, most) in list(lines.items())[: len(EITHER_SERIES)]:
         curves |= {f"{group}, mean": mean, f"{group}, longest": most}
     return count_curves(times, curves, [])
 
@@ -239,37 +246,12 @@ def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], 
     """
     series = [bands_series(bands)]
     for place, (name, values) in enumerate(curves.items()):
-        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        line: Options = {
+            "name": name,
+            "type": "line",
+            "itemStyle": {"color": EITHER_SERIES[place % len(EITHER_SERIES)]},
+        }
         style = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[place % 2]}}
         series.append({**line, **style, "data": list(zip(times, map(number_or_none, values), strict=True))})
     options = chart_with_axes(TIME_AXIS, {"type": "value", "min": 0, "splitNumber": 4}, series)
     return options | {"grid": options["grid"] | {"left": 64}}
-
-
-def table_cells(row: Row) -> Options:
-    """Return a row of a result, as a dictionary, for a table in the browser.
-
-    Numbers have five digits, "ci_low" and "ci_high" become the text "interval", and the verdict gets its sign.
-    """
-    low, high = row["ci_low"], row["ci_high"]
-    cells = {name: _five_digits(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
-    cells["interval"] = "" if low is None else f"{value_text(low)} .. {value_text(high)}"
-    cells["verdict"] = " ".join(filter(None, (VERDICTS.get(row["verdict"], ("", ""))[1], row["verdict"])))
-    return cells
-
-
-def _five_digits(value: Any) -> Any:
-    """Return a finite number to five digits, and any other value as it is."""
-    return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
-
-
-def table_columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
-    """Return options of sortable columns for a table in the browser, for those of the names that have a value in some
-    row.
-    """
-    filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
-    wide = {"note": "white-space: normal; min-width: 18rem"}
-    return [
-        {"name": name, "label": name, "field": name, "align": "left", "sortable": True, "style": wide.get(name, "")}
-        for name in filled
-    ]

@@ -7,13 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from replnet.lab.sweeps import Sweep
+from replnet.show import Table, badness, result_table
 from replnet.show.report import Arrangement, arrange, holds, section_of
-from replnet.show.web.series import by_axis, table_cells
+from replnet.show.web.series import by_axis
 
 MOST_ROWS_SHOWN = 2_000  # on a page; the file of the run has all rows
-VERDICT_ORDER = {"failed": 0, "differ": 1, "unresolved": 2}
-BY_CELL = ("group", "metric", "measured", "interval", "predicted", "z", "verdict")
-COLUMNS = (*BY_CELL, "printed", "printed_verdict", "expected", "expected_verdict", "note")
+IN_PREDICTION = ("kind", "source", "prediction")  # columns that are not shown
 
 
 def directory_stamp(folder: Path) -> list[tuple[str, int, int]]:
@@ -35,7 +34,7 @@ def sweep_view(folder: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         return {"error": str(error)}
     plan = arrange(section_of(sweep))
-    axes, note = [axis.name for axis in sweep.experiment.axes], sweep.about["note"]
+    note = sweep.about["note"]
     notes = [note, sweep.incomplete]  # one of which mostly has the other in it
     words = [claim for claim, other in zip(notes, reversed(notes), strict=True) if claim not in other] or notes[:1]
     return {
@@ -48,9 +47,8 @@ def sweep_view(folder: Path) -> dict[str, Any]:
         "claims": [f"{'✗' if claim.fails else '✓' if holds(claim) else '?'} {claim.text}" for claim in sweep.claims],
         "charts": by_axis(plan) if plan else [],
         "legend": _legend(plan) if plan else "",
-        "columns": ["cell", *axes, *COLUMNS],
-        "rows": _most_important_rows(sweep),
         "count": len(sweep.lines),
+        **_most_important_rows(sweep),
     }
 
 
@@ -76,8 +74,7 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
         "words": [about, *filter(None, [record.get("incomplete", "")])],
         "subject": {cell.subject.section: cell.subject.data},
         "settings": {name: value for name, value in cell.settings.of_cell().items() if value not in (None, ())},
-        "rows": [table_cells(line.data()) for line in sweep.lines if line.cell.key == key],
-        "columns": COLUMNS,
+        "table": _shown_columns(result_table([line.data() for line in sweep.lines if line.cell.key == key])),
     }
 
 
@@ -90,15 +87,20 @@ def _legend(plan: Arrangement) -> str:
     return " ".join(filter(None, [by, printed, *(f"{omission}." for omission in plan.left_out)]))
 
 
-def _most_important_rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """Return the rows of the table of a sweep in their order, with "cell", its number, and "link", the address of its
-    page.
+def _most_important_rows(sweep: Sweep) -> dict[str, Any]:
+    """Return the "table" of a sweep, with the number of each row's cell, and as "links" the addresses of their pages.
 
-    Of more than MOST_ROWS_SHOWN only the most important are returned, the worst verdicts first.
+    Of more than MOST_ROWS_SHOWN rows only the most important are in it, the worst verdicts first.
     """
     number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
-    lines = list(sweep.lines)
+    lines = [(line.cell.key, line.data()) for line in sweep.lines]
     if len(lines) > MOST_ROWS_SHOWN:
-        lines.sort(key=lambda line: (VERDICT_ORDER.get(line.row.verdict, 3), -abs(line.row.z or 0.0)))
-    cells_and_keys = [(table_cells(line.data()), line.cell.key) for line in lines[:MOST_ROWS_SHOWN]]
-    return [{**row, "cell": number[key], "link": f"/cell?{urlencode({'key': key})}"} for row, key in cells_and_keys]
+        lines = sorted(lines, key=lambda line: badness(line[1]))[:MOST_ROWS_SHOWN]
+    axes, cells = [axis.name for axis in sweep.experiment.axes], {"cell": [number[key] for key, _ in lines]}
+    table = _shown_columns(result_table([row for _, row in lines], axes, cells))
+    return {"table": table, "links": [f"/cell?{urlencode({'key': key})}" for key, _ in lines]}
+
+
+def _shown_columns(table: Table) -> Table:
+    """Return a table of results without columns about where predictions come from."""
+    return table.select(title for title in table.columns if title not in IN_PREDICTION)

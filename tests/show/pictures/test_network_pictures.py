@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from textwrap import dedent
 from xml.etree.ElementTree import fromstring
 
@@ -20,32 +21,15 @@ from replnet.network import (
     load,
     redundant,
     shipped_names,
-    single,
-)
-from replnet.show.pictures.description import sketch
-from replnet.show.pictures.drawing import draw, svg
-from replnet.show.pictures.positions import layout
-from replnet.show.pictures.structure import spread
-from replnet.text.errors import FieldError
+)  # fmt: skip
+from replnet.show.pictures import draw, layout, sketch, svg
+from replnet.show.pictures.structure import MOST_PAIRED, spread
 
 LAW = "exponential(rate=2)"
 
 
-def test_a_small_tree_is_shown_whole():
-    net = cascade(depth=2, branching=2, updates="constant(rate=1)", downloads=LAW)
-    assert sketch(net.graph) == dedent("""\
-        source  updates constant(rate=1)
-        ├─ 1  downloads exponential(rate=2)
-        │  ├─ 1.1
-        │  └─ 1.2
-        └─ 2
-           ├─ 2.1
-           └─ 2.2""")
-
-
 def test_a_large_tree_shows_its_first_branch():
-    net = cascade(depth=3, branching=30, updates="constant(rate=1)", downloads=LAW)
-    assert sketch(net.graph) == dedent("""\
+    assert sketch(cascade(depth=3, branching=30, updates="constant(rate=1)", downloads=LAW).graph) == dedent("""\
         source  updates constant(rate=1)
         ├─ 1  downloads exponential(rate=2)
         │  ├─ 1.1
@@ -68,13 +52,9 @@ def test_a_large_tree_shows_its_first_branch():
 
 
 def test_clusters_clients_and_nodes_without_a_source():
-    net = graph(
-        nodes={"s": {"updates": LAW}, "t": {"updates": LAW}, "a": {}, "b": {}, "lost": {}, "app": {"queries": LAW}},
-        links=["s -> a", "t -> a", "a -- b", "b -> app"],
-        downloads=LAW,
-        polls="constant(rate=1)",
-    )
-    assert sketch(net.graph) == dedent("""\
+    nodes = {"s": {"updates": LAW}, "t": {"updates": LAW}, "a": {}, "b": {}, "lost": {}, "app": {"queries": LAW}}
+    links = ["s -> a", "t -> a", "a -- b", "b -> app"]
+    assert sketch(graph(nodes=nodes, links=links, downloads=LAW, polls="constant(rate=1)").graph) == dedent("""\
         s  updates exponential(rate=2)
         └─ a  downloads exponential(rate=2), polls constant(rate=1) of 1 random among 1 linked  (also from t)
         t
@@ -84,29 +64,22 @@ def test_clusters_clients_and_nodes_without_a_source():
 
 
 def test_descriptions():
-    net = cooperative(
-        replicas=10, updates="constant(rate=1)", downloads=LAW, polls="constant(rate=4)", title="Ten mirrors"
-    )
-    assert net.describe() == dedent("""\
+    laws = {"updates": "constant(rate=1)", "downloads": LAW, "polls": "constant(rate=4)"}
+    assert cooperative(replicas=10, title="Ten mirrors", **laws).describe() == dedent("""\
         cooperative: 1 source, 10 replicas
         Ten mirrors
           source    1  updates constant(rate=1)
           cluster  10  downloads exponential(rate=2); polls constant(rate=4) of 1 random peer
           events per unit of time: 61 (updates 1, downloads 20, polls 40)""")
-    assert repr(single(updates=LAW, downloads=LAW)) == (
-        "single(downloads='exponential(rate=2)', updates='exponential(rate=2)')"
+    nodes = {"s": {"updates": LAW}, **{f"r{i}": {"downloads": f"exponential(rate={i})"} for i in range(1, 7)}}
+    shown = " or ".join(f"exponential(rate={i})" for i in range(1, 4))
+    assert (
+        f"  downloads {shown} and 3 more\n" in graph(nodes=nodes, links=[f"s -> r{i}" for i in range(1, 7)]).describe()
     )
 
 
-def test_many_laws_of_a_group_are_counted():
-    nodes = {"s": {"updates": LAW}, **{f"r{i}": {"downloads": f"exponential(rate={i})"} for i in range(1, 7)}}
-    net = graph(nodes=nodes, links=[f"s -> r{i}" for i in range(1, 7)])
-    laws = " or ".join(f"exponential(rate={i})" for i in range(1, 4))
-    assert f"  downloads {laws} and 3 more\n" in net.describe()
-
-
 @pytest.mark.parametrize("name", shipped_names())
-def test_shipped_networks_are_drawn_whole_and_always_alike(name, tmp_path):
+def test_shipped_networks_are_drawn_whole_and_always_alike(name):
     net = load(name)
     plan = layout(net.graph)
     assert plan.left_out == 0
@@ -116,25 +89,21 @@ def test_shipped_networks_are_drawn_whole_and_always_alike(name, tmp_path):
 
 
 def test_replicas_stand_below_the_sources_that_they_share():
-    net = aggregate(sources=4, updates=LAW, budget=4, replicas=2)
-    places = layout(net.graph).places
-    xs, ys = zip(*(places[f"source {i}"] for i in range(1, 5)), strict=True)
-    assert ys == (1.0, 1.0, 1.0, 1.0)
-    assert xs == pytest.approx((0.0, 1 / 3, 2 / 3, 1.0))
-    (left, low), (right, _) = (place for name, place in places.items() if "source" not in name)
-    assert (left, low, right) == pytest.approx((1 / 6, 0.0, 5 / 6))
+    places = layout(aggregate(sources=4, updates=LAW, budget=4, replicas=2).graph).places
+    xs, ys = zip(*places.values(), strict=True)
+    assert list(places)[:4] == [f"source {i}" for i in range(1, 5)]
+    assert xs == pytest.approx((0, 1 / 3, 2 / 3, 1, 1 / 6, 5 / 6))
+    assert ys == pytest.approx((1, 1, 1, 1, 0, 0))
 
 
 def test_many_that_are_alike_are_a_box_of_dots():
     net = redundant(replicas=120, ask=2, updates=LAW, downloads=LAW, queries=LAW)
     plan = layout(net.graph)
     (crowd,) = plan.crowds
-    assert crowd.names == tuple(net.replicas)
     left, low, right, high = crowd.box
-    dots = [plan.places[name] for name in crowd.names]
-    assert len(set(dots)) == 120
+    dots = {plan.places[name] for name in net.replicas}
+    assert (crowd.names, len(dots)) == (tuple(net.replicas), 120)
     assert all(left < x < right and low < y < high for x, y in dots)
-    assert plan.left_out == 0
     assert "120 replicas" in svg(net)
     assert "who poll one another" in svg(cooperative(replicas=300, updates=LAW, downloads=LAW, polls=LAW))
 
@@ -143,7 +112,6 @@ def test_subtrees_that_do_not_fit_are_bands_as_wide_as_their_levels():
     plan = layout(cascade(depth=6, branching=3, updates=LAW, downloads=LAW).graph)
     assert len(plan.places) == 1 + 3 + 9 + 27 + 81
     assert {crowd.bands for crowd in plan.crowds} == {(("level 5", 3), ("level 6", 9))}
-    assert sum(len(crowd.names) for crowd in plan.crowds) == plan.left_out == 243 + 729
     (deep,) = layout(cascade(depth=400, updates=LAW, downloads=LAW).graph).crowds
     assert len(deep.names) == 388
     assert [count for _, count in deep.bands] == [1] * 6
@@ -156,17 +124,19 @@ def test_graphs_with_positions_are_drawn_as_they_lie():
     (ax, ay), (bx, by), (cx, cy) = (plan.places[name] for name in "abc")
     wide, high = plan.size
     assert (bx - ax) * wide / ((by - ay) * high) == pytest.approx(4 / 3, abs=0.05)
-    assert (cx > bx > ax, by > cy) == (True, True)
-    assert plan.places["s"][1] == 1.0
+    assert (cx > bx > ax, by > cy, plan.places["s"][1]) == (True, True, 1.0)
     assert len(set(plan.places.values())) == 6
 
 
-def test_the_structure_of_a_grid_is_seen():
-    wires = nx.grid_2d_graph(6, 4)
+@pytest.mark.parametrize(("wide", "tall", "longest"), [(6, 4, 1.25), (40, 30, 2.2)])
+def test_the_structure_of_a_grid_is_seen(wide, tall, longest):
+    """Of a small one, and of one for which not all pairs of nodes are looked at."""
+    wires = nx.grid_2d_graph(wide, tall)
+    assert (len(wires) > MOST_PAIRED) == (wide == 40)
     at = spread(wires)
     lengths = [math.dist(at[a], at[b]) for a, b in wires.edges]
-    assert 0.8 < min(lengths) < max(lengths) < 1.25
-    assert math.dist(at[0, 0], at[5, 3]) > 5
+    assert 0.7 < min(lengths) < max(lengths) < longest
+    assert math.dist(at[0, 0], at[wide - 1, tall - 1]) > 0.8 * math.hypot(wide, tall)
     wires.add_edge("x", "y")
     parts = spread(wires)
     assert min(math.dist(parts["x"], parts[name]) for name in wires if name not in ("x", "y")) > 0.9
@@ -174,9 +144,8 @@ def test_the_structure_of_a_grid_is_seen():
 
 
 def test_all_nodes_of_a_large_graph_are_drawn():
-    wires = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 30))  # more than all pairs are looked at of
-    laws = {"polls": LAW, "downloads": LAW, "nodes": {"s": {"updates": LAW}}, "links": ["s -> *"]}
-    net = graph(wires, edges="peers", **laws)
+    wires = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 30))
+    net = graph(wires, edges="peers", polls=LAW, downloads=LAW, nodes={"s": {"updates": LAW}}, links=["s -> *"])
     plan = layout(net.graph)
     assert (plan.shape, plan.left_out, len(plan.places)) == ("map", 0, 1201)
     assert "downloads: those from s are not drawn" in svg(net)
@@ -184,7 +153,9 @@ def test_all_nodes_of_a_large_graph_are_drawn():
 
 def test_an_arrow_that_is_drawn_is_explained():
     assert "data flows down, or along an arrow" in svg(load("mesh"))
-    assert "along an arrow" not in svg(load("cascade"))
+    picture = svg(load("cascade"))
+    assert "along an arrow" not in picture
+    assert picture.index("f-step-11 ") < picture.index("f-step-0 ")  # dark replicas first, light ones below
 
 
 def test_odd_names_are_shown_as_they_are():
@@ -192,23 +163,30 @@ def test_odd_names_are_shown_as_they_are():
     links = [{"from": names[0], "to": name} for name in names[1:]]
     net = graph(nodes={name: {} for name in names}, links=links, updates=LAW, downloads=LAW, title="<script> & co")
     root = fromstring(svg(net))
-    words = ["".join(text.itertext()).strip() for text in root.iter() if text.tag.endswith("text")]
-    assert set(names) <= set(words)
-    assert root.get("viewBox")
-    assert [one.text for one in root if one.tag.endswith("title")] == ["<script> & co: 5 nodes"]
+    assert set(names) <= {"".join(node.itertext()).strip() for node in root.iter() if node.tag.endswith("text")}
+    assert root.get("aria-label") == "<script> & co: 5 nodes"
+    assert root.find(".//*[@id='network-patch_1']/*").get("class") == "f-paper"  # on a page of any colour
 
 
 def test_formats(tmp_path):
-    net = load("cooperative")
-    draw(net, tmp_path / "a.png")
-    draw(net, tmp_path / "a.svg")
-    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
-    assert "</svg>" in (tmp_path / "a.svg").read_text()
-    assert "<svg" in net._repr_html_()
-    with pytest.raises(InputError, match="is no kind of picture"):
-        draw(net, tmp_path / "a.gif")
-    with pytest.raises(FieldError, match="cannot be written: No such file or directory"):
-        draw(net, tmp_path / "nowhere" / "a.png")
+    for kind, begin in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        draw(load("cooperative"), tmp_path / f"a.{kind}")
+        assert (tmp_path / f"a.{kind}").read_bytes().startswith(begin)
+    picture = (tmp_path / "a.svg").read_text()
+    assert "@media (prefers-color-scheme:dark)" in picture
+    assert re.search(r'id="patch_1">\s*<path [^>]*f-paper', picture)
+    for name, message in (("a.gif", "file: .* is no kind of picture"), ("no/a.png", "cannot be written: No such file")):
+        with pytest.raises(ValueError, match=message) as raised:
+            draw(load("cooperative"), tmp_path / name)
+        assert isinstance(raised.value, InputError) == (name == "a.gif")
+
+
+CLUSTERS = [
+    {"kind": "cascade", "depth": 1, "branching": 40, "downloads": LAW},
+    {"kind": "cooperative", "replicas": 140, "downloads": LAW, "polls": LAW},
+]
+PAIRS = {n: {"updates": LAW} for n in range(0, 300, 2)}
+CLIENTS = {"ask": 2, "queries": LAW}
 
 
 @pytest.mark.parametrize(
@@ -216,17 +194,9 @@ def test_formats(tmp_path):
     [
         cascade(depth=3, branching=20, updates=LAW, downloads=LAW),
         cascade(depth=400, updates=LAW, downloads=LAW),
-        cooperative(replicas=5000, updates=LAW, downloads=LAW, polls=LAW, clients={"ask": 2, "queries": LAW}),
-        graph(
-            nx.path_graph(300), edges="downloads", downloads=LAW, nodes={n: {"updates": LAW} for n in range(0, 300, 2)}
-        ),
-        compose(
-            updates=LAW,
-            tiers=[
-                {"kind": "cascade", "depth": 1, "branching": 40, "downloads": LAW},
-                {"kind": "cooperative", "replicas": 140, "downloads": LAW, "polls": LAW},
-            ],
-        ),
+        cooperative(replicas=5000, updates=LAW, downloads=LAW, polls=LAW, clients=CLIENTS),
+        graph(nx.path_graph(300), edges="downloads", downloads=LAW, nodes=PAIRS),
+        compose(updates=LAW, tiers=CLUSTERS),
     ],
     ids=["tree", "chain", "cluster", "pairs", "clusters"],
 )

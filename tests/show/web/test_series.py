@@ -30,17 +30,7 @@ def test_groups_are_predicted_and_measured():
     json.dumps(drawn, allow_nan=False)
 
 
-def test_cells_are_numbers_that_sort_and_words():
-    row = {"group": "a", "measured": 1 / 3, "ci_low": 0.3, "ci_high": 0.4, "verdict": "agree", "note": ""}
-    found = series.table_cells(row)
-    assert (found["measured"], found["interval"], found["verdict"]) == (0.33333, "0.30000 .. 0.40000", "✓ agree")
-    assert [one["name"] for one in series.table_columns([found], ("group", "measured", "note"))] == [
-        "group",
-        "measured",
-    ]
-
-
-def test_what_changes_with_time_has_a_line_each():
+def test_time_has_a_line_per_level_and_one_for_now():
     drawn = series.over_time([0.5, 1.5], {"level 1": [1.0, float("nan")]}, {"level 1": 0.5}, 1.0)
     assert [line["data"] for line in named(drawn, "level 1")] == [[(0.5, 1.0), (1.5, None)], [[0, 0.5], [1.5, 0.5]]]
     assert drawn["series"][-1]["data"] == [[1.0, 0.0], [1.0, 1.0]]  # now
@@ -67,21 +57,21 @@ def test_a_sweep_that_is_done(folder):
     shown = sweep_view(folder)
     assert (shown["error"], shown["share"], shown["count"]) == ("", 1.0, 2)
     assert shown["claims"] == ["✓ more downloads are better"]
-    assert [row["rate"] for row in shown["rows"]] == [1, 2]
+    assert [row["rate"] for row in shown["table"].records] == [1, 2]
     ((title, drawn),) = shown["charts"]
     assert title == ""
     assert drawn["xAxis"]["name"] == "rate"
     printed = [one["data"] for one in drawn["series"] if one.get("symbolSize") == 15]
     assert printed == [[[1.0, 0.5], [2.0, 0.7]]]
-    json.dumps(shown, allow_nan=False)
+    json.dumps(shown["table"].records + shown["charts"], allow_nan=False)
 
 
 def test_a_cell_of_a_sweep(folder):
-    key = sweep_view(folder)["rows"][1]["link"].partition("=")[2]
+    key = sweep_view(folder)["links"][1].partition("=")[2]
     shown = cell_view((folder, key))
     assert shown["title"].endswith("rate = 2")
     assert shown["subject"]["network"]["downloads"] == "exponential(rate=2)"
-    assert shown["rows"][0]["predicted"] == pytest.approx(0.66667)
+    assert shown["table"].records[0]["predicted"] == pytest.approx(0.66667)
     assert "there is no cell" in cell_view((folder, "x"))["error"]
 
 
@@ -99,8 +89,8 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
         ["0 of 2 cells are finished; 1 failed: out of memory"],
         ["? more downloads are better"],
     )
-    assert shown["rows"][0]["verdict"] == "✗ failed"
-    assert shown["rows"][0]["note"] == "out of memory"
+    assert shown["table"].records[0]["verdict"] == "✗ failed"
+    assert shown["table"].records[0]["note"] == "out of memory"
 
 
 def test_what_is_no_sweep(tmp_path):
