@@ -107,8 +107,8 @@ def test_batches_that_come_twice_or_late_are_taken_once():
 
     def carry() -> None:
         for host, batch in reversed(list(doubled.transport.arrived())):
-            doubled.hosts[host].mailbox.receive(batch)
-            doubled.hosts[host].mailbox.receive(batch)
+            doubled.hosts[host].receive(batch)
+            doubled.hosts[host].receive(batch)
 
     doubled.carry = carry
     ours, theirs = ran(doubled), ran(plain)
@@ -131,7 +131,7 @@ def test_batches_to_one_host_keep_their_distance():
             world.now = max(due, world.now)
         for to, batch in world.transport.arrived():
             left[to].append(world.now)
-            world.hosts[to].mailbox.receive(batch)
+            world.hosts[to].receive(batch)
     for instants in left.values():
         assert len(instants) > 20
         assert np.diff(instants).min() >= 0.25 * (1 - 1e-12)
