@@ -21,7 +21,7 @@ LEAST_STANDSTILL = 2.0  # seconds; all processes nap for less
 
 
 class Clock(Protocol):
-    """What a process knows of time, in seconds: the module `time`, or a clock that a test turns."""
+    """The time of a process, in seconds: the module `time`, or a clock that a test turns."""
 
     def monotonic(self) -> float:
         """Return the time."""

@@ -27,7 +27,7 @@ class CheckedNode:
 def check_cluster(address: str) -> list[CheckedNode]:
     """Return the nodes of the Ray cluster at this address with their measurements, nodes that cannot run replnet first.
 
-    Raise Unreachable if there is no cluster, LiveLost if a process on a node does not start or answer.
+    Raise RayUnreachableError if there is no cluster, LiveLost if a process on a node does not start or answer.
     """
     with join_cluster(address, fit=False) as nodes:
         able = [node for node in nodes if node.cpus and not node.unfit]

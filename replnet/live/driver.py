@@ -62,8 +62,8 @@ def run_live(
     local one, if none is set). One that is lost is replaced, and its outage is in the result. `time_scale` is in
     seconds per unit; None takes one from the cost of messages, and if that turns out too fast, begins anew at a slower
     one, once. Ctrl-C ends the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has
-    happened, each once. Raises LiveLost if nothing is left to go on with, Unreachable without Ray, ValueError for
-    numbers that cannot be.
+    happened, each once. Raises LiveLost if nothing is left to go on with, RayUnreachableError without
+    Ray, ValueError for numbers that cannot be.
     """
     plan, horizon = task.plan, task.horizon
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):

@@ -32,7 +32,7 @@ class HostLostError(Exception):
 
 
 class Transport(ABC):
-    """What carries a run: it starts the processes of hosts, by number, and makes calls to them.
+    """The carrier of a run: it starts the processes of hosts, by number, and makes calls to them.
 
     `clock` is that of the driver, and `cpus` the number of CPUs that all hosts share.
     """

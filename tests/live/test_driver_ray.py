@@ -23,7 +23,7 @@ from replnet.engines.path import Task
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, plan
 from replnet.live import LiveLost, actor, driver, ray_hosts, run_live, supervisor
 from replnet.live.clocks import Offset
-from replnet.workers import Unreachable, join_cluster
+from replnet.workers import RayUnreachableError, join_cluster
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -314,9 +314,9 @@ def test_nobody_at_an_address_is_found_out_without_ray(monkeypatch):
     """Which would wait for minutes."""
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked"))
-    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1: "):
+    with pytest.raises(RayUnreachableError, match=r"127\.0\.0\.1:1: "):
         run_live(Task(plan(NAMED["cluster"]), 1, 1.0), address="127.0.0.1:1")
-    with pytest.raises(Unreachable, match="host:port"):
+    with pytest.raises(RayUnreachableError, match="host:port"):
         run_live(Task(plan(NAMED["cluster"]), 1, 1.0), address="ray://somewhere:10001")
 
 

@@ -7,7 +7,8 @@ import sys
 import programs
 import pytest
 
-from replnet.workers.jobs import ATTEMPTS, Failure, JobQueue, run
+from replnet.workers.jobs import run
+from replnet.workers.scheduler import ATTEMPTS, Failure, JobQueue
 
 
 def square(x):

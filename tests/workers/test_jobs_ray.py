@@ -15,9 +15,10 @@ from pathlib import Path
 import programs
 import pytest
 
-from replnet.workers import on_ray
-from replnet.workers.jobs import Failure, PoolLost, run
+from replnet.workers import RayUnreachableError, on_ray, scheduler
+from replnet.workers.jobs import run
 from replnet.workers.ray_cluster import join_cluster
+from replnet.workers.scheduler import Failure
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -171,8 +172,8 @@ def test_jobs_that_workers_cannot_read_fail_with_the_reason():
 
 def test_workers_that_do_not_answer_are_reported(monkeypatch):
     monkeypatch.setattr(on_ray, "START_SECONDS", 0.0)
-    monkeypatch.setattr(on_ray, "WAIT_SECONDS", 0.01)
-    with pytest.raises(PoolLost, match="none answered within 0 s"):
+    monkeypatch.setattr(scheduler, "WAIT_SECONDS", 0.01)
+    with pytest.raises(RayUnreachableError, match="none answered within 0 s"):
         list(run(square, [1, 2], [1, 1], workers=2))
 
 
