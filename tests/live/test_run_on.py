@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from live_memory import MemoryTransport, once, press_ctrl_c
 from live_world import FEW, assert_logged_once, assert_path_of_step
@@ -45,6 +46,7 @@ def run(world: MemoryTransport, watch=None, **options):
 def test_a_run_walks_the_path_of_step_and_logs_it(network, world):
     compiled, log = plan(network), []
     live = run(world, task=Task(compiled, SEED, HORIZON), hosts=3, replications=2, log=log.extend)
+    assert len({path.counts for path in live.paths}) == 2
     assert (live.faithful, live.lost, live.stood, live.cut_short) == (True, (), (), "")
     assert_path_of_step(compiled, SEED, live)
     assert_logged_once(compiled, SEED, live, log)
@@ -52,6 +54,15 @@ def test_a_run_walks_the_path_of_step_and_logs_it(network, world):
     assert live.crossed > 0
     assert live.unanswered == 0
     assert live.messages >= live.crossed >= live.batches
+
+
+def test_a_lone_host_sends_nothing_and_may_be_watched(world):
+    glimpses = []
+    live = run(world, glimpses.append, hosts=1)
+    assert (live.crossed, live.batches, live.delays.mean) == (0, 0, 0.0)
+    assert glimpses[-1].now == HORIZON
+    assert 0 < glimpses[-1].fresh[0] < 1
+    assert np.diff([sum(glimpse.counts) for glimpse in glimpses]).min() >= 0
 
 
 def test_without_a_number_there_is_a_host_per_cpu_but_no_more_than_are_allowed(world, monkeypatch):
@@ -261,15 +272,19 @@ def test_a_failing_node_ends_the_run_with_its_error(world):
         run(world, once(3.0, lambda: world.actors[1].deliver(b"no batch at all")))
 
 
-def test_ctrl_c_ends_a_run_with_what_there_is(world):
-    log = []
-    live = run(world, once(3.0, press_ctrl_c), task=ENDLESS, log=log.extend)
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_ctrl_c_ends_a_run_with_what_there_is(network, world):
+    compiled, log = plan(network), []
+    live = run(world, once(3.0, press_ctrl_c), task=Task(compiled, SEED, 1e4), log=log.extend)
     assert live.cut_short.startswith("interrupted at t = ")
     assert 3.0 < live.horizon < 10.0
-    assert_path_of_step(CLUSTER, SEED, live)
-    assert_logged_once(CLUSTER, SEED, live, log)
-    nearly_over = run(world, once(HORIZON - 0.5, press_ctrl_c))
-    assert (nearly_over.cut_short, nearly_over.horizon) == ("", HORIZON)
+    assert_path_of_step(compiled, SEED, live)
+    assert_logged_once(compiled, SEED, live, log)
+
+
+def test_ctrl_c_just_before_the_end_changes_nothing(world):
+    live = run(world, once(HORIZON - 0.5, press_ctrl_c))
+    assert (live.cut_short, live.horizon) == ("", HORIZON)
 
 
 # Pace
