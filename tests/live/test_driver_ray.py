@@ -25,7 +25,7 @@ from replnet.engines.plan import DOWNLOADS, POLLS, Plan, plan
 from replnet.live import LiveLost, driver, run_live, transport
 from replnet.live.clocks import Offset
 from replnet.live.transport import HostLostError, Hosts
-from replnet.workers import RayUnreachableError, join_cluster
+from replnet.workers import join_cluster
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -206,16 +206,6 @@ def test_an_end_before_its_time_leaves_no_actors(hosts, end):
         assert_logged_once(CLUSTER, 1, live, log)
     assert_gone(pids)
     assert ray.is_initialized()  # it was there before
-
-
-def test_nobody_at_an_address_is_found_out_without_ray(monkeypatch):
-    """Which would wait for minutes."""
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked"))
-    with pytest.raises(RayUnreachableError, match=r"127\.0\.0\.1:1: "):
-        run_live(Task(CLUSTER, 1, 1.0), address="127.0.0.1:1")
-    with pytest.raises(RayUnreachableError, match="host:port"):
-        run_live(Task(CLUSTER, 1, 1.0), address="ray://somewhere:10001")
 
 
 ALONE = """
