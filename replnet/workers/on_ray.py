@@ -102,11 +102,13 @@ class RayPlace(Place):
         # A CPU each: nodes that are to get no jobs have none, and an autoscaler sees how many are wanted.
         kind: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(JobActor)
         self._kind = kind.options(runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}})
-        self._late = ""  # why the cluster has no room for another worker
+        self._late, self._why_late = 0, ""  # workers that came too late, of whom no other takes the place
 
     def hire(self, count: int) -> list[RayWorker]:
-        """Return `count` workers that start; none after one came too late, as others would too."""
-        return [] if self._late else [RayWorker(self._ray, self._kind.remote()) for _ in range(count)]
+        """Return `count` workers that start, but for each that came too late one less, as others would come so too."""
+        fewer = min(self._late, count)
+        self._late -= fewer
+        return [RayWorker(self._ray, self._kind.remote()) for _ in range(count - fewer)]
 
     def wait(self, workers: Sequence[RayWorker], seconds: float) -> list[RayWorker]:
         """Return a worker that has an answer or is gone, as soon as there is one, after `seconds` at the latest.
@@ -122,9 +124,10 @@ class RayPlace(Place):
             else:
                 worker.greet()
         for worker in workers:
-            if not worker.started and time.monotonic() - worker.since > START_SECONDS:
-                self._late = f"none answered within {START_SECONDS:g} s: each wants a CPU, {free_cpus()}"
-                worker.why_gone = self._late
+            if not (worker.started or worker.why_gone) and time.monotonic() - worker.since > START_SECONDS:
+                self._late += 1
+                self._why_late = f"none answered within {START_SECONDS:g} s: each wants a CPU, {free_cpus()}"
+                worker.why_gone = self._why_late
         return answered + [worker for worker in workers if worker.why_gone]
 
     def dismiss(self, workers: Sequence[RayWorker], busy: Sequence[RayWorker]) -> None:
@@ -135,7 +138,7 @@ class RayPlace(Place):
     def note_no_starts(self, why: str, any_left: bool) -> None:
         """Do nothing if there are other workers; raise RayUnreachableError, which says `why`, if none is left."""
         if not any_left:
-            raise RayUnreachableError(self._late or f"no worker starts: {why}")
+            raise RayUnreachableError(why if why == self._why_late else f"no worker starts: {why}")
 
 
 @contextmanager
