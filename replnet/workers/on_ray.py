@@ -41,7 +41,7 @@ class RayWorker:
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor
         self._answers = deque[Any]()  # Ray's references of the answers that have not been taken
-        self.why_gone = ""
+        self.gone: WorkerDiedError | None = None
         self._ask_for_machine()
 
     def _ask_for_machine(self) -> None:
@@ -65,7 +65,7 @@ class RayWorker:
         try:
             self.machine, self.started = self._ray.get(self._answers.popleft(), timeout=FETCH_SECONDS), True
         except self._ray.exceptions.RayError as error:
-            self.why_gone = short_cause(error)
+            self.gone = WorkerDiedError(f"no worker starts: {short_cause(error)}")
 
     def call(self, work: Work, job: Any) -> None:
         """Have the actor do work(job), without waiting for it; raise CannotTravelError if that cannot be sent."""
@@ -76,8 +76,8 @@ class RayWorker:
 
         Raise WorkerDiedError if the actor died.
         """
-        if self.why_gone:
-            raise WorkerDiedError(self.why_gone)
+        if self.gone:
+            raise self.gone
         errors = self._ray.exceptions
         try:
             return self._ray.get(self._answers.popleft(), timeout=FETCH_SECONDS)
@@ -102,13 +102,10 @@ class RayPlace(Place):
         # A CPU each: nodes that are to get no jobs have none, and an autoscaler sees how many are wanted.
         kind: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(JobActor)
         self._kind = kind.options(runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}})
-        self._late, self._why_late = 0, ""  # workers that came too late, of whom no other takes the place
 
     def hire(self, count: int) -> list[RayWorker]:
-        """Return `count` workers that start, but for each that came too late one less, as others would come so too."""
-        fewer = min(self._late, count)
-        self._late -= fewer
-        return [RayWorker(self._ray, self._kind.remote()) for _ in range(count - fewer)]
+        """Return `count` workers that start."""
+        return [RayWorker(self._ray, self._kind.remote()) for _ in range(count)]
 
     def wait(self, workers: Sequence[RayWorker], seconds: float) -> list[RayWorker]:
         """Return a worker that has an answer or is gone, as soon as there is one, after `seconds` at the latest.
@@ -124,11 +121,10 @@ class RayPlace(Place):
             else:
                 worker.greet()
         for worker in workers:
-            if not (worker.started or worker.why_gone) and time.monotonic() - worker.since > START_SECONDS:
-                self._late += 1
-                self._why_late = f"none answered within {START_SECONDS:g} s: each wants a CPU, {free_cpus()}"
-                worker.why_gone = self._why_late
-        return answered + [worker for worker in workers if worker.why_gone]
+            if not (worker.started or worker.gone) and time.monotonic() - worker.since > START_SECONDS:
+                why = f"none answered within {START_SECONDS:g} s: each wants a CPU, {free_cpus()}"
+                worker.gone = WorkerDiedError(why, can_be_replaced=False)  # another one would come as late
+        return answered + [worker for worker in workers if worker.gone]
 
     def dismiss(self, workers: Sequence[RayWorker], busy: Sequence[RayWorker]) -> None:
         """End all these workers."""
@@ -138,7 +134,7 @@ class RayPlace(Place):
     def note_no_starts(self, why: str, any_left: bool) -> None:
         """Do nothing if there are other workers; raise RayUnreachableError, which says `why`, if none is left."""
         if not any_left:
-            raise RayUnreachableError(why if why == self._why_late else f"no worker starts: {why}")
+            raise RayUnreachableError(why)
 
 
 @contextmanager

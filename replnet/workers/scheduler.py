@@ -33,7 +33,11 @@ class Failure:
 
 @final
 class WorkerDiedError(Exception):
-    """An error: a worker has ended; the text says how."""
+    """An error: a worker has ended; the text says how. If it cannot be replaced, no other would start in its place."""
+
+    def __init__(self, how: str, can_be_replaced: bool = True) -> None:
+        super().__init__(how)
+        self.can_be_replaced = can_be_replaced
 
 
 def attempt(work: Work, job: Any) -> Any:
@@ -175,7 +179,7 @@ class Team:
         try:
             answer = worker.answer()
         except WorkerDiedError as death:
-            yield from self._replace(worker, str(death))
+            yield from self._replace(worker, death)
             return
         self._failed_starts = 0
         job = self._busy[worker].popleft()
@@ -195,10 +199,10 @@ class Team:
             if warming is worker:
                 self._warming[machine] = None
 
-    def _replace(self, worker: AnyWorker, why: str) -> Iterator[tuple[int, Any]]:
+    def _replace(self, worker: AnyWorker, death: WorkerDiedError) -> Iterator[tuple[int, Any]]:
         """Put the jobs of a dead worker back into the queue and hire another, unless too many starts have failed.
 
-        `why` says how it died. If its first job has killed too many workers, (index, Failure) of that is yielded.
+        If its first job has killed too many workers, (index, Failure) of that is yielded.
         """
         worker.end()
         self._workers.remove(worker)
@@ -207,16 +211,16 @@ class Team:
         blamed = calls.popleft() if worker.started and calls else None
         self._queue.put_back([job for job in calls if job is not None])
         if not worker.started:
-            self._failed_starts += 1
-        elif blamed is not None and (failure := self._queue.count_death(blamed, why)):
+            self._failed_starts += death.can_be_replaced
+        elif blamed is not None and (failure := self._queue.count_death(blamed, str(death))):
             yield blamed, failure
         for other in self._workers:  # its machine may be gone, and they with it: a job would seem to kill them all
             if other not in self._busy:
                 other.doubt()
-        if self._failed_starts < ATTEMPTS:
+        if self._failed_starts < ATTEMPTS and death.can_be_replaced:
             self._workers += self._hire(1)
         if self._failed_starts >= ATTEMPTS or not self._workers:
-            self._place.note_no_starts(why, bool(self._workers))
+            self._place.note_no_starts(str(death), bool(self._workers))
 
 
 @final

@@ -29,7 +29,7 @@ class Worker:
 
     def answer(self) -> Any:
         if not self.starts:
-            raise WorkerDiedError("cannot start")
+            raise WorkerDiedError("cannot start", can_be_replaced=not self.place.is_full)
         work, (name, deaths) = self.calls.popleft()
         self.place.begun[name] += 1
         if self.place.begun[name] <= deaths:
@@ -48,6 +48,7 @@ class Scripted(Place):
     """Workers on machines in turn; those that are hired first do `not_starting`."""
 
     capacity = 2
+    is_full = False
 
     def __init__(self, machines: Sequence[str] = ("a",), not_starting: int = 0) -> None:
         self.machines, self.not_starting, self.refused_after = machines, not_starting, 99
@@ -131,6 +132,10 @@ def test_starts_that_fail_are_repeated_but_not_for_ever():
     assert place.why[0] == ("cannot start", True)
     assert place.why[-1] == ("cannot start", False)
     assert len(place.hired) == 2 + ATTEMPTS - 1
+    place = Scripted(not_starting=3)
+    place.is_full = True
+    assert len(results(place, JOBS, 5)) == 4
+    assert (len(place.hired), place.why) == (5, [])
 
 
 def test_a_job_that_no_worker_can_be_sent_is_done_here():
