@@ -17,7 +17,7 @@ class Worker:
 
     def __init__(self, place: Scripted, machine: str, starts: bool) -> None:
         self.place, self.home, self.starts, self.calls = place, machine, starts, deque[Any]()
-        self.started, self.machine, self.doubts = False, None, 0
+        self.started, self.machine, self.doubts = False, machine if place.is_eager else None, 0
 
     def greet(self) -> None:
         self.started, self.machine = self.starts, self.home
@@ -38,6 +38,7 @@ class Worker:
         return work(name)
 
     def doubt(self) -> None:
+        assert not self.calls
         self.doubts += 1
 
     def end(self) -> None:
@@ -49,6 +50,7 @@ class Scripted(Place):
 
     capacity = 2
     is_full = False
+    is_eager = False  # whether workers get calls before it is known that they have started
 
     def __init__(self, machines: Sequence[str] = ("a",), not_starting: int = 0) -> None:
         self.machines, self.not_starting, self.refused_after = machines, not_starting, 99
@@ -64,7 +66,7 @@ class Scripted(Place):
         return self.hired[len(self.hired) - count :]
 
     def wait(self, workers: Sequence[Worker], seconds: float) -> list[Worker]:
-        new = [worker for worker in workers if worker.machine is None]
+        new = [worker for worker in workers if not worker.started]
         for worker in new:
             worker.greet()
         answered = [worker for worker in workers if worker.calls and worker not in new]
@@ -127,6 +129,9 @@ def test_starts_that_fail_are_repeated_but_not_for_ever():
     place = Scripted(not_starting=ATTEMPTS - 1)
     assert len(results(place, JOBS)) == 4
     assert place.why == []
+    place = Scripted(not_starting=ATTEMPTS - 1)
+    place.is_eager = True
+    assert len(results(place, JOBS)) == 4
     place = Scripted(not_starting=99)
     assert results(place, JOBS) == {0: "A", 1: "B", 2: "C", 3: "D"}  # here
     assert place.why[0] == ("cannot start", True)
