@@ -16,7 +16,7 @@ from replnet.engines.path import Task
 from replnet.engines.plan import plan
 from replnet.live import driver, host_run, supervisor
 from replnet.live.clocks import Offset
-from replnet.live.driver import run_on
+from replnet.live.driver import run_live, run_on
 from replnet.live.host import assignments
 from replnet.live.outcome import LiveLost
 from replnet.live.time_scale import HostPace, Standstill, judge
@@ -78,6 +78,19 @@ def test_the_clock_of_another_machine_is_found_by_asking():
     for host in live.hosts:
         assert host.offset != Offset()
         assert abs(host.offset.seconds - 7.0) <= host.offset.error < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"replications": 0}, "replications: 0 is not a number of 1 or more"),
+        ({"time_scale": 0.0}, "horizon and time scale are above 0, not 10.0 and 0.0"),
+        ({"hosts": "all"}, "hosts: 'all' is neither a whole number nor 'per-node'"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(options, words):
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        run_live(TASK, **options)
 
 
 # Standstills: a driver or a host that was stopped is no slow machine
@@ -304,7 +317,7 @@ def test_a_pace_of_its_own_that_turns_out_too_fast_is_slowed_down_once(monkeypat
 def test_a_pace_that_can_be_kept_is_kept():
     """Also over a run that is shorter than the trial of its pace; its log comes at the end."""
     world = MemoryTransport(takes=0.0005)
-    for horizon in (10.0, 60.0):
+    for horizon in (5.0, 60.0):
         log, task = [], Task(CLUSTER, SEED, horizon)
         live = run_on(world, task, 2, log=log.extend)
         assert live.faithful
