@@ -113,11 +113,16 @@ def test_a_second_command_is_told_who_writes_and_the_first_goes_on(installed, ta
 
 
 @pytest.mark.parametrize(
-    "names", [("p2p/fig3", "p2p/fig7", "p2p/fig9"), pytest.param(("p2p/fig11d",), marks=pytest.mark.slow)]
-)
-def test_reproduce_gives_the_same_tables_whatever_does_the_work(installed, names):
-    for folder, options in (("default", ""), ("two", "--workers 2")):
-        done = installed.replnet("reproduce", *names, "-o", folder, *options.split(), on_terminal=folder == "default")
+    ("names", "how"),
+    [
+        (("p2p/fig3", "p2p/fig9"), ["--quick"]),
+        *(pytest.param(names, [], marks=pytest.mark.slow)
+          for names in (("p2p/fig3", "p2p/fig7", "p2p/fig9"), ("p2p/fig11d",))),
+    ],
+)  # fmt: skip
+def test_reproduce_gives_the_same_tables_whatever_does_the_work(installed, names, how):
+    for folder, options in (("default", how), ("two", [*how, "--workers", "2"])):
+        done = installed.replnet("reproduce", *names, "-o", folder, *options, on_terminal=folder == "default")
         assert is_well(done), done
     for name in names:
         assert table_of(installed.folder / "default" / name) == table_of(installed.folder / "two" / name)

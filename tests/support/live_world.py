@@ -126,6 +126,12 @@ def counts(reports: list[Report], replication: int = 0) -> tuple[int, ...]:
     return tuple(np.sum([report.tallies[replication].counts for report in reports], axis=0).tolist())
 
 
+def assert_same_path(compiled: Plan, hosts: int, seed: int, sampled: bool, horizon: float = 10.0) -> None:
+    """Hosts that are never late walk the path of `step`."""
+    world = World(compiled, hosts, seed, horizon, sampled)
+    assert_path(world, ran(world))
+
+
 def assert_shares(ours: Shares, theirs: Shares) -> None:
     assert ours.keys() == theirs.keys()
     for key, (amount, whole) in ours.items():
