@@ -63,14 +63,6 @@ def picky(x):
     return os.environ["OMP_NUM_THREADS"]
 
 
-def traced(job):
-    """Notes itself in a file, in the order of beginning."""
-    path, name = job
-    with Path(path).open("a") as file:
-        file.write(json.dumps([name, os.getpid()]) + "\n")
-    return name
-
-
 class Stubborn:
     """A job that no worker can read."""
 
@@ -119,17 +111,6 @@ def test_a_job_that_fails_says_why_and_costs_no_worker(monkeypatch):
     assert 'raise ValueError("no ones")' in results[1].trace
     assert results[2].reason == "SystemExit: 3"
     assert "cannot pickle '_thread.lock' object" in results[3].trace
-
-
-def test_one_worker_of_the_machine_warms_up_before_any_work(tmp_path):
-    path = str(tmp_path / "trace")
-    jobs = [(path, i) for i in range(12)]
-    results = dict(run(traced, jobs, [1] * 12, workers=3, warm=[(path, "a"), (path, "b")]))
-    assert results == {i: i for i in range(12)}
-    notes = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    assert [name for name, _ in notes[:2]] == ["a", "b"]
-    assert notes[0][1] == notes[1][1]
-    assert sorted(name for name, _ in notes[2:]) == list(range(12))
 
 
 def test_jobs_that_workers_cannot_read_fail_with_the_reason():
