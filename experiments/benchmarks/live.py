@@ -24,7 +24,9 @@ import ray
 import replnet as rn
 from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.live import Live, ray_hosts, run_live
+from replnet.live import Live, run_live
+from replnet.live.ray_hosts import RayTransport
+from replnet.live.transport import START_SECONDS, start_hosts
 from replnet.workers import join_cluster
 
 PEERS = 8
@@ -92,9 +94,9 @@ def naive(seconds: float) -> float:
 
 
 def raw(size: int, seconds: float) -> float:
-    with ray_hosts.start_hosts(HOSTS) as hosts:
-        hosts.call("hello", patience=ray_hosts.START_SECONDS)
-        hosts.call("meet", [(hosts.peers(),)] * HOSTS)
+    with start_hosts(RayTransport(), HOSTS) as hosts:
+        hosts.call("hello", patience=START_SECONDS)
+        hosts.call("meet", [(hosts.addresses,)] * HOSTS)
         hosts.call("echo")
         hosts.call_some("measure", {0: (0, 1, size, seconds)})
         time.sleep(seconds + 0.1)

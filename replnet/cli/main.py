@@ -172,9 +172,9 @@ def _report_failure(error: OSError | RuntimeError) -> int:
     """
     from replnet.live import LiveLost
     from replnet.store import DiskError
-    from replnet.workers import PoolLost, Unreachable
+    from replnet.workers import RayUnreachableError
 
-    if isinstance(error, LiveLost | Unreachable | PoolLost | DiskError):
+    if isinstance(error, LiveLost | RayUnreachableError | DiskError):
         echo("\n".join([str(error), *getattr(error, "__notes__", ())]), err=True)
         return INCOMPLETE if isinstance(error, DiskError) else RAY_LOST
     if not isinstance(error, OSError):

@@ -8,7 +8,8 @@ From a network to a result:
 The driver's side:
 
     driver         paths of a network, one per replication, all at once
-    ray_hosts      the hosts in a Ray cluster, and calls to them
+    transport      what carries a run: processes of hosts, calls to them and their answers
+    ray_hosts      the transport of hosts that are actors in a Ray cluster
     cluster_check  a check of the nodes of a Ray cluster, their clocks and messages between them, for `replnet doctor`
     placement      which host runs which node
     time_scale     how fast model time may pass, what messages cost, and whether a run has kept up
@@ -16,7 +17,8 @@ The driver's side:
 
 A host's side:
 
-    actor          the process of a host: a thread for its nodes, and calls from outside
+    actor          the process of a host: a queue, a thread that takes turns with it, and calls from outside
+    host_run       the turns of a host by the clock, and its reports
     host           some nodes in every replication, and the order of their events
     batches        messages between hosts, in numbered batches of bytes, each taken once
 

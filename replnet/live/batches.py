@@ -1,16 +1,19 @@
 """Batches of messages that hosts send one another: as bytes, numbered, each taken once.
 
-A batch says which host sent it, in which incarnation, and its number there.
-Batches may overtake one another or come twice: messages need no order, so each
-is taken as it comes, and one that was taken before, or is from before its
-host's present incarnation, is dropped.
+A batch says which host sent it, in which incarnation, and its number there. The
+numbers are for calls that get lost: one pull that never arrives would make a run
+another one, so Ray makes such a call again (max_task_retries=-1). Then it comes
+after later ones; and if only its answer was lost, it comes twice. Without loss the
+calls of one caller come once and in order. Messages need no order, so each batch
+is taken as it comes, and one that was taken before, or is from before its host's
+present incarnation, is dropped.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
@@ -71,7 +74,6 @@ class Mailbox:
         self.taken = self.repeated = 0  # batches that have come, for the first time or again
         self._me, self._incarnation, self._send = me, incarnation, send
         self._peers = defaultdict[int, _Peer](_Peer)
-        self._inbox = deque[bytes]()
 
     def put(self, host: int, parcel: TimedMessage) -> None:
         """Add a message to those that wait to be sent to the host with this number."""
@@ -90,18 +92,10 @@ class Mailbox:
         """Return the instant from which the next waiting messages may be sent; inf if none wait."""
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
-    def receive(self, batch: bytes) -> None:
-        """Keep a batch that has come until `take` yields its messages; may be called from another thread."""
-        self._inbox.append(batch)
-
-    def take(self) -> Iterator[TimedMessage]:
-        """Yield the messages that have come since the last call, leaving out batches that came before or are of an old
-        incarnation.
-        """
-        for _ in range(len(self._inbox)):
-            head, parcels = unpack(self._inbox.popleft())
-            if self.is_new(head):
-                yield from parcels
+    def open(self, batch: bytes) -> list[TimedMessage]:
+        """Return the messages of a batch that has come; none if it came before, or is of an old incarnation."""
+        head, parcels = unpack(batch)
+        return parcels if self.is_new(head) else []
 
     def is_new(self, head: Head) -> bool:
         """Whether the batch with this head has not come before, and is from the latest incarnation known of its host.

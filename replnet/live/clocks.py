@@ -14,10 +14,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Protocol, final
 
 CLOCK_READINGS = 20  # of which the best is taken
 LEAST_STANDSTILL = 2.0  # seconds; all processes nap for less
+
+
+class Clock(Protocol):
+    """The time of a process, in seconds: the module `time`, or a clock that a test turns."""
+
+    def monotonic(self) -> float:
+        """Return the time."""
+
+    def process_time(self) -> float:
+        """Return the CPU time that the process has used."""
+
+    def sleep(self, seconds: float, /) -> None:
+        """Wait for so many seconds."""
 
 
 @final
@@ -49,13 +62,10 @@ class Standstill:
 class Heartbeat:
     """A measure of how long a process stood still; it must beat much more often than every LEAST_STANDSTILL seconds."""
 
-    def __init__(self, clock: Callable[[], float], cpu: Callable[[], float], since: float = math.inf) -> None:
-        """`clock` returns the time in seconds, and `cpu` the CPU time that the process has used.
-
-        `since` is when it should have begun to beat, if that is over; else the first beat measures from now.
-        """
-        self._clock, self._cpu = clock, cpu
-        self._last, self._worked = min(clock(), since), cpu()
+    def __init__(self, clock: Clock, since: float = math.inf) -> None:
+        """`since` is when it should have begun to beat, if that is over; else the first beat measures from now."""
+        self._clock = clock
+        self._last, self._worked = min(clock.monotonic(), since), clock.process_time()
 
     def beat(self) -> float:
         """Return the seconds for which the process stood still since the last beat; 0 if they are at most
@@ -63,7 +73,7 @@ class Heartbeat:
 
         Those are the seconds in which it used no CPU time.
         """
-        now, worked = self._clock(), self._cpu()
+        now, worked = self._clock.monotonic(), self._clock.process_time()
         still = now - self._last - (worked - self._worked)
         self._last, self._worked = now, worked
         return still if still > LEAST_STANDSTILL else 0.0

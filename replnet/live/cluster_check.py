@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from replnet.live import ray_hosts
 from replnet.live.clocks import Offset
 from replnet.live.driver import message_costs
+from replnet.live.ray_hosts import RayTransport
 from replnet.live.supervisor import clock_offset
 from replnet.live.time_scale import Costs
+from replnet.live.transport import START_SECONDS, start_hosts
 from replnet.workers import ClusterNode, join_cluster
 
 
@@ -26,13 +27,13 @@ class CheckedNode:
 def check_cluster(address: str) -> list[CheckedNode]:
     """Return the nodes of the Ray cluster at this address with their measurements, nodes that cannot run replnet first.
 
-    Raise Unreachable if there is no cluster, LiveLost if a process on a node does not start or answer.
+    Raise RayUnreachableError if there is no cluster, LiveLost if a process on a node does not start or answer.
     """
     with join_cluster(address, fit=False) as nodes:
         able = [node for node in nodes if node.cpus and not node.unfit]
-        with ray_hosts.start_hosts(len(able), [node.id for node in able]) as hosts:
-            hosts.call("hello", patience=ray_hosts.START_SECONDS)
-            hosts.call("meet", [(hosts.peers(),)] * len(hosts))
+        with start_hosts(RayTransport([node.id for node in able]), len(able)) as hosts:
+            hosts.call("hello", patience=START_SECONDS)
+            hosts.call("meet", [(hosts.addresses,)] * len(hosts))
             measured = [
                 CheckedNode(node, clock_offset(hosts, host), message_costs(hosts, [(0, host)]))
                 for host, node in enumerate(able)

@@ -16,12 +16,12 @@ import numpy as np
 from replnet.engines import DOWN, Outages, Path, Plan, Task
 from replnet.engines.nodes import StepRun, run_to_zero
 from replnet.laws import Floats, sorted_distinct
-from replnet.live import ray_hosts
 from replnet.live.clocks import Offset, Standstill, boot_id
 from replnet.live.host import Assignment, ReplicationTally, add_elements, assignments, measured_shares
 from replnet.live.outcome import HostSummary, Live, Summary
 from replnet.live.placement import place, traffic, work_of
 from replnet.live.quantiles import merge_spreads
+from replnet.live.ray_hosts import RayTransport
 from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
 from replnet.live.time_scale import (
     FEW,
@@ -35,9 +35,10 @@ from replnet.live.time_scale import (
     round_up,
     shortest,
 )
+from replnet.live.transport import START_SECONDS, Hosts, Transport, start_hosts
 from replnet.measure import NOT_HELD
 from replnet.processes import seed_words
-from replnet.workers import cpus, join_cluster
+from replnet.workers import join_cluster
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATION_SECONDS = 0.15
@@ -61,38 +62,58 @@ def run_live(
     local one, if none is set). One that is lost is replaced, and its outage is in the result. `time_scale` is in
     seconds per unit; None takes one from the cost of messages, and if that turns out too fast, begins anew at a slower
     one, once. Ctrl-C ends the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has
-    happened, each once. Raises LiveLost if nothing is left to go on with, Unreachable without Ray, ValueError for
-    numbers that cannot be.
+    happened, each once. Raises LiveLost if nothing is left to go on with, RayUnreachableError without
+    Ray, ValueError for numbers that cannot be.
     """
-    begun, plan, horizon, task_given = time.monotonic(), task.plan, task.horizon, task
+    plan, horizon = task.plan, task.horizon
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
         raise ValueError(f"replications: {replications} is not a number of 1 or more")
     if not isinstance(hosts, int | None) and hosts != "per-node":
         raise ValueError(f"hosts: {hosts!r} is neither a whole number nor 'per-node'")
+    n = _number_of_hosts(plan, hosts)
+    begun = time.monotonic()
     with join_cluster(address):
-        at = place(plan, _number_of_hosts(plan, hosts))
-        with ray_hosts.start_hosts(max(at) + 1) as actors:
-            task = replace(task, names=_rows_seen(plan, at))
-            walks = [run_to_zero(task, r) for r in range(replications)]  # while processes start
-            starts = [(walk.depth, walk.unproven) for walk in walks]
-            start = _Start(task, at, actors, replications)
-            presents = [(walk.runner.state, walk.unknown) for walk in walks]
-            states = start.states(assignments(task, at, presents, log is not None))
-            costs = start.costs(walks[0]) if time_scale is None else None
-            scale = start.scale(costs) if costs else time_scale
-            assert scale is not None
-            kills = planned_kills(task, at) if replications == 1 else []
-            run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
-            if is_kept := run.run(watch, log, MOST_LATE_SHARE * shortest(plan) if costs else np.inf):
-                fields = gather_results(task, run, starts, scale, run.now * scale)
-        if not is_kept:
-            slower = round_up(run.slower * scale)
-            fields = vars(
-                run_live(task_given, replications=replications, hosts=hosts, time_scale=slower, watch=watch, log=log)
-            )
-    return Live(**fields | {"rate_measured": costs.rate if costs else None, "total_seconds": time.monotonic() - begun})
+        live = run_on(RayTransport(), task, n, replications=replications, time_scale=time_scale, watch=watch, log=log)
+    return replace(live, total_seconds=time.monotonic() - begun)
+
+
+def run_on(
+    transport: Transport,
+    task: Task,
+    hosts: int | None = None,
+    *,
+    replications: int = 1,
+    time_scale: float | None = None,
+    watch: Watch | None = None,
+    log: Log | None = None,
+) -> Live:
+    """Run [0, horizon) of model time in `hosts` processes that this transport starts, as `run_live` does in Ray.
+
+    None stands for one host per CPU, and at most one per node.
+    """
+    plan, clock = task.plan, transport.clock
+    at = place(plan, hosts or max(1, min(int(transport.cpus), len(plan.names), MOST_HOSTS)))
+    begun = clock.monotonic()
+    with start_hosts(transport, max(at) + 1) as actors:
+        seen = replace(task, names=_rows_seen(plan, at))
+        walks = [run_to_zero(seen, r) for r in range(replications)]  # while processes start
+        starts = [(walk.depth, walk.unproven) for walk in walks]
+        start = _Start(seen, at, actors, replications)
+        presents = [(walk.runner.state, walk.unknown) for walk in walks]
+        states = start.states(assignments(seen, at, presents, log is not None))
+        costs = start.costs(walks[0]) if time_scale is None else None
+        scale = start.scale(costs) if costs else time_scale
+        assert scale is not None
+        kills = planned_kills(seen, at) if replications == 1 else []
+        run = Supervisor(seen, actors, states, start.begin(states, scale), scale, kills)
+        if is_kept := run.run(watch, log, MOST_LATE_SHARE * shortest(plan) if costs else np.inf):
+            live = Live(**gather_results(seen, run, starts, scale, run.now * scale))
+    if not is_kept:
+        slower = round_up(run.slower * scale)
+        live = run_on(transport, task, hosts, replications=replications, time_scale=slower, watch=watch, log=log)
+    return replace(live, rate_measured=costs.rate if costs else None, total_seconds=clock.monotonic() - begun)
 
 
 def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
@@ -118,16 +139,13 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
     ]
 
 
-def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
+def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int | None:
     """Return into how many hosts the nodes are put: `hosts`, or the number of nodes for "per-node".
 
-    None stands for one host per CPU of the cluster, and at most one per node. Raise a ValueError if a number that was
-    not left to None is below 1 or above MOST_HOSTS.
+    None is left to the number of CPUs. Raise a ValueError if the number is below 1 or above MOST_HOSTS.
     """
-    if hosts is None:
-        return max(1, min(int(cpus()), len(plan.names)))
     n = len(plan.names) if hosts == "per-node" else hosts
-    if not 1 <= n <= MOST_HOSTS:
+    if n is not None and not 1 <= n <= MOST_HOSTS:
         raise ValueError(f"hosts: {n} processes are not between 1 and {MOST_HOSTS}; pack more nodes into each")
     return n
 
@@ -142,7 +160,7 @@ class _Start:
 
     task: Task
     at: tuple[int, ...]
-    hosts: ray_hosts.Hosts
+    hosts: Hosts
     replications: int
 
     def states(self, assignments: list[Assignment]) -> list[HostState]:
@@ -151,15 +169,13 @@ class _Start:
 
         `assignments` are those of the hosts, by number. Raise LiveLost if a host does not answer.
         """
-        hello = self.hosts.call("hello", patience=ray_hosts.START_SECONDS)
+        hello = self.hosts.call("hello", patience=START_SECONDS)
         boot_id_here, offsets = boot_id(), list[Offset]()
         for host, (boot, *_) in enumerate(hello):
             offsets.append(Offset() if boot == boot_id_here and boot_id_here else clock_offset(self.hosts, host))
-        self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
-        task = self.hosts.share(self.task)
-        made_in = self.hosts.call(
-            "prepare", [(task, assignment) for assignment in assignments], ray_hosts.START_SECONDS
-        )
+        self.hosts.call("meet", [(self.hosts.addresses,)] * len(hello))
+        task = self.hosts.transport.share(self.task)
+        made_in = self.hosts.call("prepare", [(task, assignment) for assignment in assignments], START_SECONDS)
         names = [name for _, name, _ in hello]
         return [HostState(*about) for about in zip(assignments, made_in, names, offsets, strict=True)]
 
@@ -188,7 +204,7 @@ class _Start:
         """Return the default number of seconds per unit of model time, for messages and events of these costs."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
-        return default_scale(self.task.plan, costs, work, between, cpus())
+        return default_scale(self.task.plan, costs, work, between, self.hosts.transport.cpus)
 
     def begin(self, states: list[HostState], scale: float) -> float:
         """Let all hosts begin the run at `scale` seconds per unit; return the instant of time zero by the clock of this
@@ -196,13 +212,13 @@ class _Start:
 
         That is a moment ahead, for calls to reach all of them.
         """
-        zero = time.monotonic() + 0.2 + 0.01 * len(states)
+        zero = self.hosts.transport.clock.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
         self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
         return zero
 
 
-def message_costs(hosts: ray_hosts.Hosts, pairs: list[tuple[int, int]]) -> Costs:
+def message_costs(hosts: Hosts, pairs: list[tuple[int, int]]) -> Costs:
     """Return the costs of messages between the hosts of these pairs of numbers, measured for all pairs at the same
     time.
 
@@ -212,7 +228,7 @@ def message_costs(hosts: ray_hosts.Hosts, pairs: list[tuple[int, int]]) -> Costs
     hosts.call("echo")
     for size in (FEW, MANY):
         hosts.call_some("measure", {a: (a, b, size, CALIBRATION_SECONDS) for a, b in pairs})
-        time.sleep(CALIBRATION_SECONDS + 0.02)
+        hosts.transport.clock.sleep(CALIBRATION_SECONDS + 0.02)
         rounds.append(hosts.call_some("measurement", {a: () for a, _ in pairs}))
     return costs(*rounds)
 

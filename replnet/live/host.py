@@ -1,9 +1,9 @@
 """A host: some nodes of a network, in every replication of a run, and the order of their events.
 
-It owns no thread and no clock. Its caller runs `step` when the next event is due or a batch has come, gives it the
-model time as a function, and carries the batches that it sends. Nodes wake with the planned instant, however late the
-host is, so lateness does not add up; they get messages at the instant at which these come. A client's query counts from
-the instant at which it was due.
+It owns no thread and no clock. Its caller runs `receive` when a batch has come, and `step` after that and when the next
+event is due; it gives the model time as a function, and carries the batches that the host sends. Nodes wake with the
+planned instant, however late the host is, so lateness does not add up; they get messages at the instant at which these
+come. A client's query counts from the instant at which it was due.
 """
 
 from __future__ import annotations
@@ -241,18 +241,21 @@ class Host:
         """Give a message to the mailbox, for the host of the node that it is for."""
         self.mailbox.put(self._assignment.at[parcel.to], parcel)
 
-    def step(self) -> float:
-        """Take the messages that have come, let all or many events that are due happen, and send batches.
-
-        Return the instant of the next event, or of the next batch if that may leave earlier.
-        """
-        for parcel in self.mailbox.take():
+    def receive(self, batch: bytes) -> None:
+        """Hand the messages of a batch that has come to their nodes, or keep those that are due later until then."""
+        for parcel in self.mailbox.open(batch):
             self._now = self._clock()
             if parcel.due > self._now:
                 rank = PULL if type(parcel.message) is Pull else REPLY
                 self._agenda.add(parcel.due, rank, parcel.replication, 0, parcel.to, parcel)
             else:
                 self._paths[parcel.replication].runner.deliver(self._now, parcel)
+
+    def step(self) -> float:
+        """Let all or many events that are due happen, and send batches.
+
+        Return the instant of the next event, or of the next batch if that may leave earlier.
+        """
         now, agenda = self._clock(), self._agenda
         for _ in range(MOST_EVENTS_IN_A_ROW):
             if agenda.next_at > now:

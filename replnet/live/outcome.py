@@ -118,13 +118,13 @@ class Live:
     batches_missing: int  # sent, and not seen to arrive before the end
     duplicates: int
     seconds: float  # from time zero to the end of the run
-    total_seconds: float  # with start and end
     time_scale: float  # seconds per unit of model time
     hosts: tuple[HostSummary, ...]
     faithful: bool
     why: str  # the reason if it is not faithful, else empty
     advised: float | None  # a time scale that would do
-    rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
+    rate_measured: float | None = None  # messages per second of one CPU, if the time scale came from it
+    total_seconds: float = 0.0  # with start and end
     lost: tuple[Outage, ...] = ()
     stood: tuple[Standstill, ...] = ()
     cut_short: str = ""  # why the run ended before its horizon, if it did

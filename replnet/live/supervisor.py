@@ -13,7 +13,6 @@ them.
 from __future__ import annotations
 
 import pickle
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
@@ -23,12 +22,13 @@ import numpy as np
 
 from replnet.engines import Task
 from replnet.engines.nodes import NodeStates, longest_delay
-from replnet.live import ray_hosts
-from replnet.live.actor import Status
+from replnet.live import transport
 from replnet.live.clocks import Heartbeat, Offset, Standstill, boot_id, measure_offset
 from replnet.live.host import Assignment, LogRows, Report, add_elements, measured_shares
+from replnet.live.host_run import Status
 from replnet.live.outcome import PLANNED, Glimpse, LiveLost, Outage
-from replnet.workers import delay_interrupts, why_unreachable
+from replnet.live.transport import HostLostError, Hosts
+from replnet.workers import delay_interrupts
 
 LOOK_SECONDS = 0.2  # between looks at the hosts
 GRACE_SECONDS = 2.0  # for answers that are under way at the end, besides the delays of the network
@@ -110,7 +110,7 @@ class Supervisor:
     def __init__(
         self,
         task: Task,
-        hosts: ray_hosts.Hosts,
+        hosts: Hosts,
         states: list[HostState],
         zero: float,
         scale: float,
@@ -122,16 +122,17 @@ class Supervisor:
         killed.
         """
         self._task, self._hosts, self._zero, self._scale = task, hosts, zero, scale
+        self._transport, self._clock = hosts.transport, hosts.transport.clock
         self.states, self.horizon = states, task.horizon
         self.cut_short = self.unfinished = ""
-        self._checked = self._awake = time.monotonic()
+        self._checked = self._awake = self._clock.monotonic()
         self._kills = deque(sorted(kills))
-        self._heart, self.stood = Heartbeat(time.monotonic, time.process_time, zero), list[Standstill]()
+        self._heart, self.stood = Heartbeat(self._clock, zero), list[Standstill]()
 
     @property
     def now(self) -> float:
         """The present instant of model time."""
-        return (time.monotonic() - self._zero) / self._scale
+        return (self._clock.monotonic() - self._zero) / self._scale
 
     @property
     def outages(self) -> tuple[Outage, ...]:
@@ -151,7 +152,7 @@ class Supervisor:
             while not self._over():
                 self._look(rows_held.extend if trial else log)
                 self._kill()
-                if trial and time.monotonic() > self._zero + TRIAL_SECONDS:
+                if trial and self._clock.monotonic() > self._zero + TRIAL_SECONDS:
                     if self._is_too_fast(most_slip):
                         return False
                     trial = False
@@ -194,7 +195,7 @@ class Supervisor:
         for state in self.states:
             state.patience += stood
             state.give_up += stood
-        self._awake = time.monotonic()
+        self._awake = self._clock.monotonic()
         # A process that is killed late would lose copies that its node got after the planned crash.
         missed = [kill for kill in self._kills if kill[0] <= self.now]
         for kill in missed:
@@ -208,7 +209,7 @@ class Supervisor:
         If wakes are still to come when it ends, `unfinished` says so from then on.
         """
         self._beat()
-        now, end = time.monotonic(), self._zero + self.horizon * self._scale
+        now, end = self._clock.monotonic(), self._zero + self.horizon * self._scale
         if now < end:
             return False
         up = [state.status for state in self.states if state.up]
@@ -227,22 +228,22 @@ class Supervisor:
 
         Hosts that are silent for too long count as lost. Blocks of log rows are handed to `log`, if it is not None.
         """
-        begun = time.monotonic()
+        begun = self._clock.monotonic()
         remaining = self._zero + self.horizon * self._scale - begun
         until = begun + (min(LOOK_SECONDS, remaining) if remaining > 0 else 0.02)
         for state in self.states:
             if state.up and state.ref is None:
-                self._ask(state, begun + ray_hosts.ANSWER_SECONDS, "status", state.rows)
+                self._ask(state, begun + transport.ANSWER_SECONDS, "status", state.rows)
         states = {state.ref: state for state in self.states if state.ref is not None}
-        for ref in self._hosts.ready(list(states), until - begun):
+        for ref in self._transport.ready(list(states), until - begun):
             self._hear(states[ref], log)
         self._beat()
         for state in self.states:
-            if state.ref is not None and time.monotonic() > state.patience:
-                self._lose(state, f"did not answer for {ray_hosts.ANSWER_SECONDS:g} s")
+            if state.ref is not None and self._clock.monotonic() > state.patience:
+                self._lose(state, f"did not answer for {transport.ANSWER_SECONDS:g} s")
         if begun - self._checked > CHECK_SECONDS:
             self._check_ray()
-        time.sleep(max(until - time.monotonic(), 0.0))
+        self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
 
     def _kill(self) -> None:
         """Kill the processes whose planned crash is due, but for those that are lost already."""
@@ -251,19 +252,19 @@ class Supervisor:
             state = self.states[self._kills.popleft()[1]]
             if state.up:
                 state.killed = True
-                self._hosts.end(state.assignment.me)
+                self._transport.end(state.assignment.me)
 
     def _check_ray(self) -> None:
         """Raise LiveLost if Ray's control service cannot be reached."""
-        self._checked = time.monotonic()
-        if reason := why_unreachable():
+        self._checked = self._clock.monotonic()
+        if reason := self._transport.why_unreachable():
             raise LiveLost((reason,), self.now)
 
     def _ask(self, state: HostState, patience: float, method: str, *arguments: Any) -> None:
         """Call a method of a host without waiting; its answer counts as missing after the instant `patience` of this
         process's clock.
         """
-        state.ref, state.patience = self._hosts.ask(state.assignment.me, method, *arguments), patience
+        state.ref, state.patience = self._transport.ask(state.assignment.me, method, *arguments), patience
 
     def _hear(self, state: HostState, log: Log | None) -> None:
         """Take the answer of a host that is ready: its status, or the answer to a step of its restart.
@@ -273,12 +274,12 @@ class Supervisor:
         """
         ref, state.ref = state.ref, None
         try:
-            answer = self._hosts.answer(ref)
-        except ray_hosts.Lost as why:
+            answer = self._transport.answer(ref)
+        except HostLostError as why:
+            if why.work_failed:
+                raise LiveLost((f"host {state.assignment.me} of {len(self.states)} {why}",), self.now) from why
             self._lose(state, str(why))
             return
-        except ray_hosts.Failed as why:
-            raise LiveLost((f"host {state.assignment.me} of {len(self.states)} {why}",), self.now) from why
         if state.restart is not None:
             self._go_on(state, answer)
             return
@@ -299,13 +300,13 @@ class Supervisor:
                 raise LiveLost((f"host {me} of {len(self.states)} {why}",))
             planned, state.killed = state.killed, False
             state.lose(self._outage(state, PLANNED if planned else why))
-            state.give_up = time.monotonic() + RESTART_SECONDS
+            state.give_up = self._clock.monotonic() + RESTART_SECONDS
         self._check_ray()
         if self.now >= self.horizon or self.cut_short:
             return
         if sum(outage.why != PLANNED for outage in state.outages) > MOST_LOSSES:
             self._cut(f"host {me} was lost {len(state.outages)} times")
-        elif time.monotonic() > state.give_up:
+        elif self._clock.monotonic() > state.give_up:
             self._cut(f"host {me} {why}, and no other process took its place within {RESTART_SECONDS:g} s")
         else:
             state.restart = self._restart_steps(state)
@@ -324,10 +325,10 @@ class Supervisor:
             method, *arguments = state.restart.send(answer)
         except StopIteration:
             return
-        except ray_hosts.Lost as why:  # if no node of the cluster is alive
+        except HostLostError as why:  # if no node of the cluster is alive
             raise LiveLost((str(why),), self.now) from why
         # A process that was killed while it started may never answer: better to start another one soon.
-        self._ask(state, min(state.give_up, time.monotonic() + ray_hosts.ANSWER_SECONDS), method, *arguments)
+        self._ask(state, min(state.give_up, self._clock.monotonic() + transport.ANSWER_SECONDS), method, *arguments)
 
     def _restart_steps(self, state: HostState) -> Restart:
         """Start the next incarnation of a host: yield (method, arguments) of the calls that it takes, and be sent their
@@ -339,17 +340,19 @@ class Supervisor:
         hosts.replace(me)
         boot, state.machine, _ = yield ("hello",)
         state.offset = Offset() if boot == boot_id() and boot else clock_offset(hosts, me)
-        yield "meet", hosts.peers()
+        yield "meet", hosts.addresses
         since = self.now + (MARGIN_SECONDS + 2 * state.made_in) / self._scale
         if since >= self.horizon:
             return
         successor = state.assignment.successor(hosts.incarnations[me], since, self.horizon)
-        yield "prepare", hosts.share(self._task), successor
+        yield "prepare", self._transport.share(self._task), successor
         yield "begin", self._zero + state.offset.seconds, self._scale, hosts.incarnations
         # Hosts that are starting anew are told as well, or they would write to its predecessor.
         for other in self.states:
             if other is not state:
-                hosts.ask(other.assignment.me, "meet_successor", me, successor.incarnation, hosts.peers()[me])
+                self._transport.ask(
+                    other.assignment.me, "meet_successor", me, successor.incarnation, hosts.addresses[me]
+                )
         state.back(successor)
 
     def _cut(self, why: str) -> None:
@@ -362,7 +365,7 @@ class Supervisor:
         self.horizon, self.cut_short = at, f"{why} at t = {at:.4g}"
         for state in self.states:
             if state.up:
-                self._hosts.ask(state.assignment.me, "cut", at)
+                self._transport.ask(state.assignment.me, "cut", at)
             else:
                 state.ref = state.restart = None
 
@@ -373,17 +376,17 @@ class Supervisor:
         The last blocks of log rows are handed to `log`, if it is not None. Raise LiveLost if no host has ever reported.
         """
         states = {
-            self._hosts.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
+            self._transport.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
         }
-        ready = self._hosts.ready(list(states), 2 * ray_hosts.ANSWER_SECONDS)
+        ready = self._transport.ready(list(states), 2 * transport.ANSWER_SECONDS)
         if self._beat():
-            ready = self._hosts.ready(list(states), 2 * ray_hosts.ANSWER_SECONDS)
+            ready = self._transport.ready(list(states), 2 * transport.ANSWER_SECONDS)
         for ref, state in states.items():
             try:
                 if ref not in ready:
-                    raise ray_hosts.Lost("did not answer at the end")
-                state.finished = self._hosts.answer(ref)
-            except (ray_hosts.Lost, ray_hosts.Failed) as why:
+                    raise HostLostError("did not answer at the end")
+                state.finished = self._transport.answer(ref)
+            except HostLostError as why:
                 if state.heard < self.horizon:
                     state.lose(self._outage(state, str(why)))
                 continue
@@ -423,8 +426,8 @@ class Supervisor:
         return result
 
 
-def clock_offset(hosts: ray_hosts.Hosts, host: int) -> Offset:
+def clock_offset(hosts: Hosts, host: int) -> Offset:
     """Return the offset of the clock of the host with this number from that of this process; raise LiveLost if it does
     not answer.
     """
-    return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), time.monotonic)
+    return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), hosts.transport.clock.monotonic)

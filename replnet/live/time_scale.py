@@ -15,7 +15,6 @@ from host to host is late by one percent of the shortest mean interval.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -27,7 +26,7 @@ from replnet.engines import Plan
 from replnet.engines.nodes import Pull, Replica, Send, TimedMessage
 from replnet.laws import Floats
 from replnet.live.batches import pack, unpack
-from replnet.live.clocks import Standstill
+from replnet.live.clocks import Clock, Standstill
 from replnet.network import QUERIES
 
 GAP = 0.002  # seconds between batches from one host to another
@@ -72,18 +71,18 @@ class Echoed(NamedTuple):
 class Echo:
     """A host that exchanges pulls and replies with another one, as in a run; the one that starts measures the time.
 
-    `send` carries a batch to the host with a number.
+    `send` carries a batch to the host with a number, and `clock` is that of this host.
     """
 
-    def __init__(self, send: Callable[[int, bytes], None]) -> None:
-        self._send, self._node, self._rounds = send, Replica({}), list[float]()
+    def __init__(self, send: Callable[[int, bytes], None], clock: Clock) -> None:
+        self._send, self._clock, self._node, self._rounds = send, clock, Replica({}), list[float]()
         self._begun = self._end = self._cpu = 0.0
         self._batches = 0
 
     def start(self, me: int, to: int, size: int, seconds: float) -> None:
         """Send `size` pulls from host `me`, this one, to host `to`, and begin to measure for `seconds`."""
-        self._rounds, self._batches, self._cpu = [], 0, time.process_time()
-        self._begun = time.monotonic()
+        self._rounds, self._batches, self._cpu = [], 0, self._clock.process_time()
+        self._begun = self._clock.monotonic()
         self._end = self._begun + seconds
         self._send(to, pack((me, 0, 0), [TimedMessage(0, to, me, 0.0, 0.0, 0.0, False, Pull(n)) for n in range(size)]))
 
@@ -99,7 +98,7 @@ class Echo:
             back = [command.message for command in commands if isinstance(command, Send)] or [Pull()]
             out += [parcel._replace(to=parcel.sender, sender=parcel.to, message=message) for message in back]
         if number % 2:  # a reply has come back
-            now = time.monotonic()
+            now = self._clock.monotonic()
             self._rounds.append(now - self._begun)
             self._begun = now
             if now > self._end:
@@ -108,8 +107,8 @@ class Echo:
 
     def result(self) -> Echoed:
         """Return the result of the latest measurement; without any round, the mean is the time since it began."""
-        seconds = fmean(self._rounds) if self._rounds else time.monotonic() - self._begun
-        return Echoed(seconds, self._batches, time.process_time() - self._cpu)
+        seconds = fmean(self._rounds) if self._rounds else self._clock.monotonic() - self._begun
+        return Echoed(seconds, self._batches, self._clock.process_time() - self._cpu)
 
 
 def costs(few: list[Echoed], many: list[Echoed]) -> Costs:

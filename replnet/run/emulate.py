@@ -246,6 +246,7 @@ def _run_on_workers(
     `workers` (None: one per CPU), at a Ray cluster's `address` or on this machine. If workers could not read the
     specification, `run` makes the paths in this process. Raises RuntimeError if a job fails.
     """
+    from replnet.workers import Failure
     from replnet.workers import jobs as worker_jobs
 
     shared = shared._replace(spec=_pickle_specification(network))
@@ -256,7 +257,7 @@ def _run_on_workers(
     sizes = [-float(place) for place in range(len(jobs))]  # the pool begins with the largest: here, with the first
     with closing(worker_jobs.run(run_job, jobs, sizes, workers, address, here=True)) as results:
         for place, paths in results:
-            if isinstance(paths, worker_jobs.Failure):
+            if isinstance(paths, Failure):
                 raise RuntimeError(f"{paths.reason}\n{paths.trace}".rstrip())
             yield place, paths
 

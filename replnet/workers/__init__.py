@@ -2,9 +2,10 @@
 
 In it:
 
-    jobs           many independent jobs: where they are done, and what becomes of one whose worker dies
+    jobs           many independent jobs, and where they are done
+    scheduler      which worker does which job, and what becomes of one whose worker dies
     processes      processes of this machine that do jobs, one at a time each
-    on_ray         Ray actors that do jobs
+    on_ray         Ray actors that do jobs, one at a time each
     by_value       pickles of jobs, with the code of the program's own modules
 
     ray_cluster    a Ray cluster that is joined or started
@@ -19,9 +20,10 @@ from replnet.faces import open_face
 if TYPE_CHECKING:
     from replnet.workers import jobs
     from replnet.workers.by_value import CannotTravelError, dumps
-    from replnet.workers.cluster_nodes import ClusterNode, Unreachable, alive_nodes, short_cause
-    from replnet.workers.jobs import Failure, PoolLost, cores
-    from replnet.workers.processes import Worker, WorkerDiedError, dismiss, hire
+    from replnet.workers.cluster_nodes import ClusterNode, RayUnreachableError, alive_nodes, short_cause
+    from replnet.workers.jobs import cores
+    from replnet.workers.processes import Worker, dismiss, hire
     from replnet.workers.ray_cluster import cpus, delay_interrupts, join_cluster, ray_meanwhile, why_unreachable
+    from replnet.workers.scheduler import Failure, WorkerDiedError
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

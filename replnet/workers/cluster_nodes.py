@@ -21,8 +21,8 @@ PROBE_SECONDS = 30.0  # for all nodes to answer which software they have
 LONGEST_CAUSE = 300  # characters of Ray's words on a failure
 
 
-class Unreachable(ConnectionError):  # noqa: N818
-    """An error: Ray could not be started or joined."""
+class RayUnreachableError(ConnectionError):
+    """An error: Ray could not be started or joined, or starts no process."""
 
 
 @final
@@ -105,11 +105,13 @@ def _probe_answer(node: ClusterNode, answer: Any, ready: bool) -> ClusterNode:
 
 
 def require_fit(nodes: Sequence[ClusterNode]) -> None:
-    """Raise Unreachable unless some node has CPUs, and replnet can run on every node that has."""
+    """Raise RayUnreachableError unless some node has CPUs, and replnet can run on every node that has."""
     if not any(node.cpus for node in nodes):
-        raise Unreachable("no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)")
+        raise RayUnreachableError(
+            "no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)"
+        )
     if unfit := [f"{node} {node.unfit}" for node in nodes if node.unfit]:
-        raise Unreachable("; ".join(unfit))
+        raise RayUnreachableError("; ".join(unfit))
 
 
 def code_for(nodes: Sequence[ClusterNode]) -> dict[str, Any]:

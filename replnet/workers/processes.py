@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.spawn import get_executable
@@ -30,6 +31,7 @@ from weakref import WeakSet
 
 from replnet.text import printable
 from replnet.workers.by_value import CannotTravelError, dumps
+from replnet.workers.scheduler import Failure, Place, WorkerDiedError, attempt
 
 LENGTH = struct.Struct("<q")  # before every message
 START = """
@@ -48,13 +50,10 @@ Surroundings = tuple[str, tuple[str, ...], str, tuple[tuple[str, str], ...]]
 
 
 @final
-class WorkerDiedError(Exception):
-    """An error: a worker has ended; the text says how."""
-
-
-@final
 class Worker:
     """A worker process of this machine, from its caller's side, with pipes for calls and for answers."""
+
+    machine = ""  # this one
 
     def __init__(self, surroundings: Surroundings) -> None:
         """Start the process with these surroundings of its caller; raise OSError if the machine starts no more."""
@@ -122,6 +121,9 @@ class Worker:
         if not self.started and greeting:
             lines = (greeting + self._answers.read()).decode(errors="replace").strip().splitlines()
             self._trouble = f"cannot start: {printable(lines[-1], LONGEST_TROUBLE)}"
+
+    def doubt(self) -> None:
+        """Do nothing: its pipes tell when it is gone."""
 
     @property
     def alive(self) -> bool:
@@ -199,6 +201,32 @@ def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
                 _idle.append(worker)
     with _retiring:
         _retire_later()
+
+
+@final
+class LocalPlace(Place):
+    """This machine. Where no process starts, the work goes on with those that there are, or in this process."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity, self._has_warned = capacity, False
+
+    def hire(self, count: int) -> list[Worker]:
+        """Return `count` workers, or fewer; raise OSError if no process starts."""
+        return hire(count)
+
+    def wait(self, workers: Sequence[Worker], seconds: float) -> list[Worker]:
+        """Return the workers that have an answer or are gone, after `seconds` at the latest."""
+        return wait_for_answers(workers, seconds)
+
+    def dismiss(self, workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
+        """Let idle workers stay for the next call, and end the others."""
+        dismiss(workers, busy)
+
+    def note_no_starts(self, why: str, any_left: bool) -> None:
+        """Warn, once, that no worker process starts, and why."""
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"no worker process starts: {why} (the work goes on with those there are)", stacklevel=2)
 
 
 def are_idle() -> bool:
@@ -328,8 +356,6 @@ def serve() -> None:
 
 def _answer(message: bytes) -> bytes:
     """Return the result of the call in `message`, or its Failure, as bytes that can be unpickled."""
-    from replnet.workers.jobs import Failure, attempt
-
     try:
         return dumps(attempt(do_call, message))
     except CannotTravelError as error:

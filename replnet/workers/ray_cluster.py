@@ -25,7 +25,7 @@ from replnet.text import printable, require_extra
 from replnet.workers.cluster_nodes import (
     LONGEST_CAUSE,
     ClusterNode,
-    Unreachable,
+    RayUnreachableError,
     alive_nodes,
     code_for,
     probe_nodes,
@@ -50,8 +50,8 @@ def join_cluster(address: str | None = None, fit: bool = True) -> Iterator[list[
     """Join a Ray cluster for the block: the one this process is in, else one at an address, else a new local one.
 
     The address is `address`, or RAY_ADDRESS in its place. Yields the nodes of a cluster at an address, as they were
-    before it got the code that it lacks, and no nodes otherwise. Raises Unreachable if it cannot be joined, or, with
-    `fit`, if one of the nodes cannot run replnet.
+    before it got the code that it lacks, and no nodes otherwise. Raises RayUnreachableError if it cannot be joined,
+    or, with `fit`, if one of the nodes cannot run replnet.
     """
     require_extra("ray", "Ray")
     import ray
@@ -117,7 +117,7 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
     """Join a cluster in a thread while the block runs; yield a function that waits until it is joined.
 
     That is the cluster at `address` as for `join_cluster`. The function raises the error if it cannot be joined, and
-    Unreachable if that takes more than START_SECONDS.
+    RayUnreachableError if that takes more than START_SECONDS.
     """
     up, over, failed = threading.Event(), threading.Event(), list[Exception]()
 
@@ -132,7 +132,7 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
 
     def wait() -> None:
         if not up.wait(START_SECONDS):
-            raise Unreachable(f"Ray did not start within {START_SECONDS:g} s")
+            raise RayUnreachableError(f"Ray did not start within {START_SECONDS:g} s")
         if failed:
             raise failed[0]
 
@@ -224,7 +224,7 @@ def _mute_workers() -> Iterator[None]:
 
 
 def _init(address: str, code: dict[str, Any] | None = None) -> None:
-    """Join the cluster at `address`, or start one if that is `local`; raise Unreachable if that fails.
+    """Join the cluster at `address`, or start one if that is `local`; raise RayUnreachableError if that fails.
 
     `code` is the `runtime_env` of all processes of the job; None if it needs none. Ctrl-C waits until it is done.
     """
@@ -242,16 +242,16 @@ def _init(address: str, code: dict[str, Any] | None = None) -> None:
     except SystemExit as end:  # Ray exits so at SIGTERM while it starts, which would look like a regular end
         raise KeyboardInterrupt from end
     except Exception as error:
-        raise Unreachable(f"Ray at {address}: {printable(str(error).strip(), LONGEST_CAUSE)}") from error
+        raise RayUnreachableError(f"Ray at {address}: {printable(str(error).strip(), LONGEST_CAUSE)}") from error
 
 
 def _require_answer(address: str) -> None:
-    """Raise Unreachable if no cluster answers at this address, or refuses; Ray itself would wait for minutes.
+    """Raise RayUnreachableError if no cluster answers at this address, or refuses; Ray itself would wait for minutes.
 
     An address without a port, such as `local`, is not tried.
     """
     if "://" in address:
-        raise Unreachable(f"Ray at {address}: give the cluster's own address, as host:port")
+        raise RayUnreachableError(f"Ray at {address}: give the cluster's own address, as host:port")
     if not address.rpartition(":")[2].isdigit():
         return
     _connect(address)
@@ -261,10 +261,10 @@ def _require_answer(address: str) -> None:
             [sys.executable, "-c", CONNECT_PROGRAM, address], capture_output=True, text=True, timeout=2 * KNOCK_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise Unreachable(f"Ray at {address}: what listens there does not answer as Ray does") from None
+        raise RayUnreachableError(f"Ray at {address}: what listens there does not answer as Ray does") from None
     if attempt.returncode:
         why = complaint(attempt.stderr)
-        raise Unreachable(
+        raise RayUnreachableError(
             f"Ray at {address}: {TOKEN_WANTED if 'AuthenticationError' in why else printable(why, LONGEST_CAUSE)}"
         )
 
@@ -277,12 +277,12 @@ def complaint(printed: str) -> str:
 
 
 def _connect(address: str) -> None:
-    """Raise Unreachable if nothing listens at this address, host:port, within KNOCK_SECONDS."""
+    """Raise RayUnreachableError if nothing listens at this address, host:port, within KNOCK_SECONDS."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
     except OSError as error:
-        raise Unreachable(f"Ray at {address}: {error.strerror or error}") from error
+        raise RayUnreachableError(f"Ray at {address}: {error.strerror or error}") from error
 
 
 def why_unreachable() -> str:
@@ -295,7 +295,7 @@ def why_unreachable() -> str:
     address = str(ray.get_runtime_context().gcs_address)
     try:
         _connect(address)
-    except Unreachable as error:
+    except RayUnreachableError as error:
         return str(error)
     return ""
 

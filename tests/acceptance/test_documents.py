@@ -55,11 +55,13 @@ NAMES = [line for line in COMMANDS if re.fullmatch(r"replnet (trace )?\w+", line
 PAGES = [line for line in COMMANDS if line not in NAMES and re.search(r"^replnet ui\b|--ui\b", line)]
 OWN_LAW = [line for line in COMMANDS if "tapered" in line]
 OTHERS = [line for line in COMMANDS if line not in (*NAMES, *PAGES, *OWN_LAW)]
+# Those that do for a longer time what another one does as well.
+LONG = [line for line in OTHERS if re.search(r"^replnet (\w+ p2p/fig3( -o \S+)?$|design --updates 'exponential)", line)]
 
 
 def test_there_are_commands_of_every_kind():
     assert {line.split()[1] for line in OTHERS} > {"run", "predict", "size", "design", "sweep", "reproduce", "observe"}
-    assert (len(OWN_LAW), len(PAGES)) == (1, 5)
+    assert (len(OWN_LAW), len(PAGES), len(LONG)) == (1, 5, 3)
     capitals = [line for line in COMMANDS if line not in NAMES and re.search(r"\b[A-Z]{2,}\b", line)]
     assert capitals == []
 
@@ -83,7 +85,9 @@ def place(installed_once) -> Installed:
     return installed_once
 
 
-@pytest.mark.parametrize("line", OTHERS)
+@pytest.mark.parametrize(
+    "line", [pytest.param(line, marks=pytest.mark.slow if line in LONG else ()) for line in OTHERS]
+)
 def test_commands_do_what_they_are_there_for(place, line):
     if line.startswith("replnet sweep"):  # of other cells than those that are there
         shutil.rmtree(place.folder / "runs", ignore_errors=True)

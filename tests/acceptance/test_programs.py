@@ -10,10 +10,10 @@ WORK = """
 import replnet as rn
 
 CELLS = {
-    "name": "cells", "title": "cells of a second",
+    "name": "cells", "title": "cells of a tenth of a second",
     "vary": {"rate": [1, 2, 3, 4, 5, 6, 7, 8]},
     "network": {"kind": "single", "updates": "exponential(rate=1)", "downloads": "constant(rate=${rate})"},
-    "run": {"horizon": 5e7},
+    "run": {"horizon": 5e6},
 }
 
 def sweep(folder, **how):
@@ -22,7 +22,7 @@ def sweep(folder, **how):
     return result.table
 
 def run(folder, **how):
-    result = rn.emulate("cascade", horizon=1e6, out=folder, **how)
+    result = rn.emulate("cascade", horizon=5e5, out=folder, **how)
     assert not result.incomplete, result.incomplete
     return result.table
 """

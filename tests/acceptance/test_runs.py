@@ -7,7 +7,7 @@ import signal
 import pytest
 
 NAMED = "default {}".format  # options, as the name of a test
-RUN = ("run", "cascade", "--horizon", "8e6", "-o", "out")  # some ten seconds of one core
+RUN = ("run", "cascade", "--horizon", "4e6", "-o", "out")  # some five seconds of one core
 
 
 def rows_of(printed: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from installed import Installed, Running
 
 CELLS = """\
-title: twelve cells of some seconds each
+title: twelve cells of half a second each
 vary: {levels: "1:3", rate: [1, 2, 3, 4]}
 network:
   kind: cascade
@@ -18,11 +18,10 @@ network:
   branching: 3
   updates: exponential(rate=1)
   downloads: pareto(alpha=3, rate=${rate})
-run: {horizon: %s}
+run: {horizon: 1e6}
 figure: {x: rate, y: freshness, series: levels}
 """
 NAMED = "default {}".format  # options, as the name of a test
-LONG, SHORT = "3e6", "1e6"  # all cells on one core: some twenty seconds, or some seven
 
 
 def table_of(folder: Path) -> bytes:
@@ -34,8 +33,10 @@ def is_well(done) -> bool:
     return done.code == 0 and "Traceback" not in done.err + done.out and "another process" not in done.err
 
 
-def with_cells(installed: Installed, horizon: str) -> Installed:
-    (installed.folder / "cells.yaml").write_text(CELLS % horizon)
+@pytest.fixture
+def installed(installed: Installed) -> Installed:
+    """The installed program, in a folder with the cells."""
+    (installed.folder / "cells.yaml").write_text(CELLS)
     return installed
 
 
@@ -49,9 +50,9 @@ def has_more_than(cells: int, folder: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
-def long_table(installed_once) -> bytes:
+def table(installed_once) -> bytes:
     """The table that one process makes by itself."""
-    with_cells(installed_once, LONG)
+    (installed_once.folder / "cells.yaml").write_text(CELLS)
     done = installed_once.replnet("sweep", "cells.yaml", "-o", "alone", "--workers", 0)
     assert is_well(done), done
     return table_of(installed_once.folder / "alone")
@@ -61,28 +62,18 @@ def long_table(installed_once) -> bytes:
     ("options", "on_terminal"),
     [
         ("", True),
-        ("--workers 2", False),
         ("--address local", False),
         *(pytest.param(*case, marks=pytest.mark.slow)
-          for case in (("", False), ("--workers 1", False), ("--workers 2", True), ("--workers 3", False))),
+          for case in (("", False), *((f"--workers {n}", n == 4) for n in (1, 2, 3, 4)))),
     ],
 )  # fmt: skip
-def test_a_sweep_gives_the_same_table_whatever_does_the_work(installed, long_table, options, on_terminal):
-    with_cells(installed, LONG)
+def test_a_sweep_gives_the_same_table_whatever_does_the_work(installed, table, options, on_terminal):
     done = installed.replnet("sweep", "cells.yaml", "-o", "out", *options.split(), on_terminal=on_terminal)
     assert is_well(done), done
-    assert table_of(installed.folder / "out") == long_table
+    assert table_of(installed.folder / "out") == table
     again = installed.replnet("sweep", "cells.yaml", "-o", "out", *options.split(), on_terminal=on_terminal)
     assert is_well(again), again
-    assert table_of(installed.folder / "out") == long_table
-
-
-@pytest.fixture(scope="module")
-def short_table(installed_once) -> bytes:
-    with_cells(installed_once, SHORT)
-    done = installed_once.replnet("sweep", "cells.yaml", "-o", "short", "--workers", 0)
-    assert is_well(done), done
-    return table_of(installed_once.folder / "short")
+    assert table_of(installed.folder / "out") == table
 
 
 def interrupt(running: Running, how: str) -> None:
@@ -93,8 +84,7 @@ def interrupt(running: Running, how: str) -> None:
 
 
 @pytest.mark.parametrize("options", ["", pytest.param("--workers 2", marks=pytest.mark.slow)], ids=NAMED)
-def test_a_sweep_that_is_interrupted_again_and_again_ends_in_the_same_table(installed, short_table, options):
-    with_cells(installed, SHORT)
+def test_a_sweep_that_is_interrupted_again_and_again_ends_in_the_same_table(installed, table, options):
     folder, codes = installed.folder / "out", {"Ctrl-C": 3, "SIGTERM": 3, "SIGKILL": -signal.SIGKILL}
     for how, code in codes.items():
         command = ("replnet", "sweep", "cells.yaml", "-o", "out", *options.split())
@@ -108,11 +98,10 @@ def test_a_sweep_that_is_interrupted_again_and_again_ends_in_the_same_table(inst
         assert "is writing" not in status.out + status.err
     done = installed.replnet("sweep", "cells.yaml", "-o", "out", *options.split())
     assert is_well(done), done
-    assert table_of(folder) == short_table
+    assert table_of(folder) == table
 
 
-def test_a_second_command_is_told_who_writes_and_the_first_goes_on(installed, short_table):
-    with_cells(installed, SHORT)
+def test_a_second_command_is_told_who_writes_and_the_first_goes_on(installed, table):
     with installed.started("replnet", "sweep", "cells.yaml", "-o", "out", "--workers", 2) as running:
         running.wait_for(lambda: finished_cells(installed.folder / "out") >= 1)
         second = installed.replnet("sweep", "cells.yaml", "-o", "out")
@@ -120,15 +109,20 @@ def test_a_second_command_is_told_who_writes_and_the_first_goes_on(installed, sh
         assert f"process {running.process.pid} on" in second.err
         done = running.finish()
     assert is_well(done), done
-    assert table_of(installed.folder / "out") == short_table
+    assert table_of(installed.folder / "out") == table
 
 
 @pytest.mark.parametrize(
-    "names", [("p2p/fig3", "p2p/fig7", "p2p/fig9"), pytest.param(("p2p/fig11d",), marks=pytest.mark.slow)]
-)
-def test_reproduce_gives_the_same_tables_whatever_does_the_work(installed, names):
-    for folder, options in (("default", ""), ("two", "--workers 2")):
-        done = installed.replnet("reproduce", *names, "-o", folder, *options.split(), on_terminal=folder == "default")
+    ("names", "how"),
+    [
+        (("p2p/fig3", "p2p/fig9"), ["--quick"]),
+        *(pytest.param(names, [], marks=pytest.mark.slow)
+          for names in (("p2p/fig3", "p2p/fig7", "p2p/fig9"), ("p2p/fig11d",))),
+    ],
+)  # fmt: skip
+def test_reproduce_gives_the_same_tables_whatever_does_the_work(installed, names, how):
+    for folder, options in (("default", how), ("two", [*how, "--workers", "2"])):
+        done = installed.replnet("reproduce", *names, "-o", folder, *options, on_terminal=folder == "default")
         assert is_well(done), done
     for name in names:
         assert table_of(installed.folder / "default" / name) == table_of(installed.folder / "two" / name)

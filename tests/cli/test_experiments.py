@@ -14,7 +14,7 @@ from command_line import SMALL, replnet, started
 from replnet.cli import output
 from replnet.cli.main import RAY_LOST
 from replnet.show.report import reproduction
-from replnet.workers.jobs import PoolLost
+from replnet.workers import RayUnreachableError
 
 sweeps = import_module("replnet.lab.sweeps")
 
@@ -87,7 +87,7 @@ def test_reproduce_writes_one_report(tmp_path):
 
 def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, tmp_path, monkeypatch):
     def lost(*_, **__):
-        raise PoolLost("no worker starts: why")
+        raise RayUnreachableError("no worker starts: why")
 
     monkeypatch.setattr(sweeps, "sweep", lost)
     monkeypatch.setattr(reproduction, "sweep", lost)

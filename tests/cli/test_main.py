@@ -18,8 +18,7 @@ from command_line import replnet
 from replnet.cli.main import BAD_INPUT, FINE, INCOMPLETE, RAY_LOST, commands
 from replnet.live import LiveLost
 from replnet.store.durable import DiskError
-from replnet.workers import Unreachable
-from replnet.workers.jobs import PoolLost
+from replnet.workers import RayUnreachableError
 
 FULL = "No space left on device"
 
@@ -41,9 +40,9 @@ def noted(error: Exception, words: str) -> Exception:
         (OSError(errno.ENOSPC, FULL), INCOMPLETE, f"standard output: {FULL}"),
         (OSError("odd"), BAD_INPUT, "standard output: odd"),
         (DiskError("run: no room"), INCOMPLETE, "run: no room"),
-        (Unreachable("Ray at a:1: no answer"), RAY_LOST, "Ray at a:1: no answer"),
+        (RayUnreachableError("Ray at a:1: no answer"), RAY_LOST, "Ray at a:1: no answer"),
         (LiveLost(("host 1 died",), 2.0), RAY_LOST, "lost at 2 units of model time: host 1 died"),
-        (noted(PoolLost("no worker starts"), "go on"), RAY_LOST, "no worker starts\ngo on"),
+        (noted(RayUnreachableError("no worker starts"), "go on"), RAY_LOST, "no worker starts\ngo on"),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else "",
 )

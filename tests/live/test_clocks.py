@@ -25,8 +25,8 @@ def test_the_offset_is_within_its_error():
 
 def test_a_heart_that_works_or_naps_stands_not_still():
     time = VirtualClock()
-    heart = Heartbeat(time.monotonic, time.process_time)
-    for naps, works, found in (
+    heart = Heartbeat(time)
+    for naps, works, stood in (
         (0.2, 0.0, 0.0),
         (9.0, 8.9, 0.0),
         (LEAST_STANDSTILL, 0.0, 0.0),
@@ -34,6 +34,6 @@ def test_a_heart_that_works_or_naps_stands_not_still():
         (0.2, 0.1, 0.0),
     ):
         time.now, time.worked = time.now + naps, time.worked + works
-        assert heart.beat() == pytest.approx(found)
-    assert Heartbeat(lambda: 50.0, lambda: 9.0, since=43.0).beat() == 7.0  # it was to begin then
-    assert Heartbeat(lambda: 50.0, lambda: 9.0, since=57.0).beat() == 0.0
+        assert heart.beat() == pytest.approx(stood)
+    assert Heartbeat(VirtualClock(50.0), since=43.0).beat() == 7.0  # it was to begin then
+    assert Heartbeat(VirtualClock(50.0), since=57.0).beat() == 0.0

@@ -34,46 +34,61 @@ from networks import NAMED, networks, troubled, two_way
 import replnet as rn
 from replnet.engines.log import Columns
 from replnet.engines.nodes import step
-from replnet.engines.nodes.runner import PULL, REPLY
 from replnet.engines.path import Task
 from replnet.engines.plan import plan
 from replnet.live.placement import place
 from replnet.network.topology import CLIENT, SOURCE
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 3, 99])
+@pytest.mark.parametrize("hosts", [2, 99])
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
 @pytest.mark.parametrize("network", [*FEW.values(), SOURCES], ids=[*FEW, "sources"])
 def test_punctual_hosts_walk_the_path_of_step(network, sampled, hosts):
-    for seed in range(3):
-        assert_same_path(plan(network), hosts, seed, sampled)
+    assert_same_path(plan(network), hosts, 1, sampled)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(network=networks() | two_way(networks()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
-def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
-    compiled = plan(network)
-    # Where it does not, `step` goes on learning who is whose contact after time zero.
-    if step.run_to_zero(Task(compiled, seed, 5.0), 0).unproven == 0:
-        assert_same_path(compiled, 1 if on_a_lattice(compiled) else hosts, seed, True, 5.0)
+def written_by_step(task: Task) -> list[LogRow]:
+    kept = list[Columns]()
+    step.run_path(replace(task, keep=lambda replication: kept.append), 0)
+    return [row for rows in kept for row in flat(task.plan, 0, rows)]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=troubled() | two_way(troubled()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
-def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
+@given(
+    network=networks() | troubled() | two_way(networks() | troubled()),
+    seed=st.integers(0, 2**32),
+    hosts=st.integers(1, 4),
+    sampled=st.booleans(),
+)
+def test_they_do_so_on_any_network_whatever_is_planned_to_go_wrong_and_log_what_step_logs(
+    network, seed, hosts, sampled
+):
+    """If it starts stationary: else `step` goes on learning who is whose contact after time zero. With delays and
+    faults, more is under way at the end than counts can tell.
+
+    But for what waits, or is under way, beyond the horizon, and queries from before time zero.
+    """
     compiled, horizon = plan(network), 5.0
-    task = Task(compiled, seed, horizon)
-    if step.run_to_zero(task, 0).unproven or compiled.constant_delay != 0:
+    unproven = step.run_to_zero(Task(compiled, seed, horizon, sampled), 0).unproven
+    if unproven or (compiled.constant_delay != 0 and compiled.pulls_may_fail):
         return
-    world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, True)
-    ours, theirs = ran(world), step.run_path(task, 0)
+    world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, sampled, logged=True)
+    ours, theirs = ran(world), step.run_path(world.task, 0)
     assert counts(ours) == theirs.counts
-    found, expected = world.measured_shares(ours), theirs.shares
-    if compiled.bandwidth is not None:  # some answers wait in line beyond the horizon
-        asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
-        beyond = {(group, metric) for group in asking for metric in ("freshness", "answered")}
-        found, expected = ({key: of[key] for key in of if key not in beyond} for of in (found, expected))
-    assert_shares(found, expected)
+    asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
+    beyond = {key for key in theirs.shares if key[0] in asking} if compiled.constant_delay != 0 else set()
+    if compiled.bandwidth is not None:
+        beyond |= {(group, metric) for group in asking for metric in ("freshness", "answered")}
+    shares, expected = (
+        {key: of[key] for key in of if key not in beyond} for of in (world.measured_shares(ours), theirs.shares)
+    )
+    assert_shares(shares, expected)
+    if compiled.constant_delay == 0:
+        early = Counter(map(repr, written_by_step(world.task)))
+        early.subtract(repr(row) for row in world.log if row[1] < horizon)
+        assert min(early.values()) == 0
+        assert all("'answer'" in row for row in early.elements())
+        assert compiled.bandwidth is not None or not any(early.elements())
 
 
 @pytest.mark.parametrize("network", FEW.values(), ids=FEW)
@@ -107,8 +122,8 @@ def test_batches_that_come_twice_or_late_are_taken_once():
 
     def carry() -> None:
         for host, batch in reversed(list(doubled.transport.arrived())):
-            doubled.hosts[host].mailbox.receive(batch)
-            doubled.hosts[host].mailbox.receive(batch)
+            doubled.hosts[host].receive(batch)
+            doubled.hosts[host].receive(batch)
 
     doubled.carry = carry
     ours, theirs = ran(doubled), ran(plain)
@@ -131,7 +146,7 @@ def test_batches_to_one_host_keep_their_distance():
             world.now = max(due, world.now)
         for to, batch in world.transport.arrived():
             left[to].append(world.now)
-            world.hosts[to].mailbox.receive(batch)
+            world.hosts[to].receive(batch)
     for instants in left.values():
         assert len(instants) > 20
         assert np.diff(instants).min() >= 0.25 * (1 - 1e-12)
@@ -157,71 +172,6 @@ def test_hosts_whose_messages_are_all_as_late_walk_the_path_of_a_late_step(netwo
             assert spread.count == delays.count
             assert np.isclose(spread.mean, late if spread.count else 0.0, rtol=1e-9)
             assert np.isclose(delays.mean, max(takes, delay) if delays.count else 0.0, rtol=1e-9)
-
-
-# Several paths at once, and an end before its time
-
-
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
-def test_replications_in_the_same_hosts_do_not_disturb_one_another(network):
-    compiled = plan(network)
-    world = World(compiled, 2, 7, 10.0, True, paths=3)
-    ours = ran(world)
-    for replication in range(3):
-        assert_path(world, ours, replication)
-    assert len({counts(ours, replication) for replication in range(3)}) == 3
-
-
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
-def test_a_run_that_is_cut_short_is_a_shorter_run(network):
-    compiled = plan(network)
-    world = World(compiled, 2, 1, 10.0, True)
-    world.run(until=3.0)
-    for host in world.hosts.values():
-        host.cut(4.0)
-    ours = ran(world)
-    assert world.now < 5.0
-    assert_path(world, ours)
-
-
-# The log
-
-
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
-def test_the_log_has_every_event_once(network):
-    compiled, horizon = plan(network), 10.0
-    world = World(compiled, 2, 1, horizon, True, paths=2, logged=True)
-    ours = ran(world)
-    for r in range(2):
-        assert woken(world.log, r) == {key: at for key, at in planned(compiled, 1, r, horizon).items() if at}
-    assert len(world.log) == len(set(world.log))
-    kinds = Counter(row[2] for row in world.log)
-    assert kinds["answer"] == sum(r.statistics.responses.count for r in ours)
-    if compiled.constant_delay == 0:
-        pulls = sum(kinds[event] for event in ("download", "poll", "query"))
-        assert kinds["reply"] == pulls == sum(of.count for report in ours for of in report.statistics.delays)
-
-
-def written_by_step(task: Task) -> list[LogRow]:
-    kept = list[Columns]()
-    step.run_path(replace(task, keep=lambda replication: kept.append), 0)
-    return [row for rows in kept for row in flat(task.plan, 0, rows)]
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=troubled() | networks() | two_way(networks()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
-def test_the_log_says_what_that_of_step_says(network, seed, hosts):
-    """But of queries from before time zero, and of what waits in line beyond the horizon."""
-    compiled, horizon = plan(network), 5.0
-    if step.run_to_zero(Task(compiled, seed, horizon, sampled=False), 0).unproven or compiled.constant_delay != 0:
-        return
-    world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, False, logged=True)
-    ran(world)
-    early = Counter(map(repr, written_by_step(world.task)))
-    early.subtract(repr(row) for row in world.log if row[1] < horizon)
-    assert min(early.values()) == 0
-    assert all("'answer'" in row for row in early.elements())
-    assert compiled.bandwidth is not None or not any(early.elements())
 
 
 def test_rows_say_what_came():
@@ -332,19 +282,18 @@ def test_queries_that_lost_a_reply_are_unanswered():
             assert not world.hosts[home].done
 
 
-def test_messages_under_way_from_a_lost_host_do_not_arrive():
-    compiled = plan(DELAYED)
-    world = World(compiled, 2, 1, 20.0, True)
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_messages_under_way_from_a_lost_host_do_not_arrive(is_lost):
+    world = World(plan(DELAYED), 2, 1, 20.0, True, logged=True)
     world.run(until=5.0)
-    agenda = world.hosts[0]._agenda
-    lost = {node for node, host in enumerate(world.given[0].at) if host == 1}
-    senders = [event[6].sender for event in agenda._heap if event[1] in (REPLY, PULL)]
-    assert lost & set(senders)
-    wakes = agenda.wakes
-    world.hosts[0].meet(1, 1)
-    left = [event[6].sender for event in agenda._heap if event[1] in (REPLY, PULL)]
-    assert sorted(left) == sorted(sender for sender in senders if sender not in lost)
-    assert agenda.wakes == wakes
+    del world.hosts[0]
+    if is_lost:
+        world.hosts[1].meet(0, 1)
+    world.run()
+    world.take(world.hosts[1].rows())
+    away = {name for name, host in zip(world.compiled.names, world.given[0].at, strict=True) if host == 0}
+    come = [row for row in world.log if row[1] > 5.0 and row[2] == "reply" and row[4] in away]
+    assert bool(come) != is_lost
 
 
 def test_the_engine_does_not_need_ray_to_be_imported():

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import programs
 import pytest
-from command_line import kept_up, started
+from command_line import kept_up, replnet, started
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 from replnet.engines.nodes import step
-from replnet.engines.path import Task
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import plan
 from replnet.live import Live, Outage, live_run
 from replnet.live.clocks import Offset, Standstill
@@ -63,11 +64,11 @@ def test_calls_that_get_lost_are_made_again(lost, tmp_path):
     """The first five of each process: the calls themselves, their answers, or what is said of those that arrive."""
     chances = {f"{kind}_failure_prob": 100 * (kind == lost) for kind in ("req", "resp", "in_flight")}
     losing = {"RAY_testing_rpc_failure": json.dumps({CALLS: {"num_failures": 5, **chances}})}
-    done = started(*SMALL, "--horizon", "30", "--trace", tmp_path / "log.parquet", env={**os.environ, **losing})
+    done = started(*SMALL, "--horizon", "10", "--trace", tmp_path / "log.parquet", env={**os.environ, **losing})
     kept_up(done)
     assert "lost" not in done.stderr  # no host was of them was lost
     virtual = tmp_path / "step.parquet"
-    assert started(*TREE, "--engine", "step", "--horizon", "30", "--trace", virtual).returncode == FINE
+    assert started(*TREE, "--engine", "step", "--horizon", "10", "--trace", virtual).returncode == FINE
     live, step = (Counter(pd.read_parquet(file).event) for file in (tmp_path / "log.parquet", virtual))
     assert live == step
 
@@ -80,27 +81,28 @@ def test_a_run_whose_cluster_is_gone_ends_as_lost():
     with programs.running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert any("messages/s" in line for line in iter(run.stderr.readline, ""))  # it is under way
         for pid in programs.descendants(run.pid):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(b"/raylet"):
+            if (pathlib.Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")[0].endswith(b"/raylet"):
                 os.kill(pid, signal.SIGKILL)
         _, stderr = run.communicate(timeout=programs.HANGS)
     assert run.returncode == RAY_LOST
     assert re.search(r"lost at .* units of model time: no node of the Ray cluster is alive\n$", stderr), stderr
 
 
-@pytest.mark.ray
 @pytest.mark.parametrize(
-    ("options", "code", "word"),
+    ("options", "code", "words"),
     [
-        (("--hosts", "0"), BAD_INPUT, "hosts"),
+        (("--hosts", "0"), BAD_INPUT, "hosts: 0 processes are not between 1 and 256; pack more nodes into each"),
         (("--hosts", "many"), BAD_INPUT, "hosts"),
+        (("--hosts", "per-node", "-s", "depth=8"), BAD_INPUT, "hosts: 511 processes are not between 1 and 256"),
         (("--time-scale", "-1"), BAD_INPUT, "time scale"),
         (("--address", "127.0.0.1:1"), RAY_LOST, "127.0.0.1:1"),
+        (("--address", "ray://somewhere:10001"), RAY_LOST, "host:port"),
     ],
 )
-def test_what_cannot_be_is_said(options, code, word):
-    done = started(*LIVE, *options)
-    assert done.returncode == code
-    assert word in done.stderr
+def test_what_cannot_be_is_said_before_ray_is_asked(options, code, words):
+    """Which would wait for minutes."""
+    done = replnet(*LIVE, "-s", "branching=2", *options)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -135,16 +137,22 @@ CLUSTER = rn.cooperative(
 SLIP, LATE = 0.004, 0.01
 
 
+@cache
+def late_paths(specification: str, late: float) -> list[Path]:
+    """The paths of a network whose messages took `late` on average."""
+    compiled = plan(rn.Network.from_data(json.loads(specification)))
+    n, task = len(compiled.groups), Task(compiled, 1, 10.0)
+    slips = [2 * late * (r % 2) for r in range(32)]
+    return [step.run_path(task, r, step.Lateness((SLIP + slip,) * n, (slip,) * n)) for r, slip in enumerate(slips)]
+
+
 def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, out=None, **how):
     """As if messages had taken `late`, half of them none and the others twice as long; `off` is what went wrong."""
-    compiled = plan(network)
-    n, slip = len(compiled.groups), Summary(1, SLIP, SLIP, SLIP, SLIP)
-    paths = []
-    for r in range(32):
-        lateness = step.Lateness((SLIP + 2 * late * (r % 2),) * n, (2 * late * (r % 2),) * n)
-        path = step.run_path(Task(compiled, 1, 10.0), r, lateness)
-        shares = {key: (part - off * whole, whole) for key, (part, whole) in path.shares.items()}
-        paths.append(replace(path, shares=shares))
+    n, slip = len(plan(network).groups), Summary(1, SLIP, SLIP, SLIP, SLIP)
+    paths = [
+        replace(path, shares={key: (part - off * whole, whole) for key, (part, whole) in path.shares.items()})
+        for path in late_paths(json.dumps(network.data()), late)
+    ]
     live = replace(
         made(rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")),
         paths=tuple(paths), late=late, group_late=(late,) * n, delays=Summary(1, late, late, late, late),

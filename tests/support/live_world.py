@@ -15,6 +15,7 @@ from replnet.engines.nodes import step
 from replnet.engines.nodes.runner import Instants
 from replnet.engines.path import Shares, Task
 from replnet.engines.plan import Plan
+from replnet.live import Live
 from replnet.live.host import Assignment, Host, LogRows, Report, assignments, measured_shares
 from replnet.live.placement import place
 from replnet.processes.streams import seed_words
@@ -66,7 +67,7 @@ class World:
         """What is for a host that is lost goes nowhere."""
         for to, batch in self.transport.arrived():
             if to in self.hosts:
-                self.hosts[to].mailbox.receive(batch)
+                self.hosts[to].receive(batch)
 
     @property
     def quiet(self) -> bool:
@@ -126,6 +127,7 @@ def counts(reports: list[Report], replication: int = 0) -> tuple[int, ...]:
 
 
 def assert_same_path(compiled: Plan, hosts: int, seed: int, sampled: bool, horizon: float = 10.0) -> None:
+    """Hosts that are never late walk the path of `step`."""
     world = World(compiled, hosts, seed, horizon, sampled)
     assert_path(world, ran(world))
 
@@ -184,3 +186,35 @@ def woken(log: list[LogRow], replication: int) -> dict[tuple[str, str], list[flo
             if not wakes or wakes[-1] != at:
                 wakes.append(at)
     return found
+
+
+def assert_path_of_step(compiled: Plan, seed: int, live: Live) -> None:
+    """The events, shares and copies at the end of a live run are those of `step`, in every replication."""
+    for replication, ours in enumerate(live.paths):
+        theirs = step.run_path(Task(compiled, seed, live.horizon), replication)
+        assert ours.counts == theirs.counts
+        asking = {compiled.groups[g] for g in compiled.group[compiled.clients]} if compiled.constant_delay != 0 else ()
+        found, expected = ({key: of[key] for key in of if key[0] not in asking} for of in (ours.shares, theirs.shares))
+        assert_shares(found, expected)
+        assert np.allclose(ours.copies, theirs.copies, rtol=ROUNDING, atol=ROUNDING)
+
+
+def assert_logged_once(compiled: Plan, seed: int, live: Live, logged: list[LogRows]) -> None:
+    """The log has every wake that was planned outside the outages, and no row twice; the counts say the same."""
+    log = [row for replication, rows in logged for row in flat(compiled, replication, rows) if row[2] in WAKES]
+    assert len(log) == len(set(log))
+    for replication, path in enumerate(live.paths):
+        expected = sorted(
+            (at, event, node)
+            for (node, event), instants in planned(compiled, seed, replication, live.horizon).items()
+            for at in instants
+            if not any(node in o.nodes and o.heard < at <= (o.back or np.inf) for o in live.lost)
+        )
+        told = {row[1:4] for row in log if row[0] == replication}
+        if compiled.has_recent_polls:  # who is blank has no contacts to poll, and then there is nothing in the log
+            lost = {node for outage in live.lost for node in outage.nodes}
+            expected = [wake for wake in expected if wake[2] not in lost or wake in told]
+            assert sum(path.counts) >= len(expected)
+        else:
+            assert sum(path.counts) == len(expected)
+        assert sorted(told) == expected

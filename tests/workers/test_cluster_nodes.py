@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.workers.cluster_nodes import PACKAGE, ClusterNode, Unreachable, code_for, require_fit, short_cause
+from replnet.workers.cluster_nodes import PACKAGE, ClusterNode, RayUnreachableError, code_for, require_fit, short_cause
 from replnet.workers.node_probe import NodeSoftware, digest, probe
 
 HERE = NodeSoftware("3.11.7", digest(PACKAGE), [])
@@ -40,9 +40,9 @@ def test_what_cannot_travel_is_named_with_its_node():
     poor = replace(NODE, software=HERE._replace(missing=["numba", "scipy"]))
     silent = replace(NODE, software=None, silence="starts no process within 30 s")
     words = r"node 10\.0\.0\.1 \(abcdef\) lacks numba, scipy \(pip install .*; node .* starts no process within 30 s"
-    with pytest.raises(Unreachable, match=words):
+    with pytest.raises(RayUnreachableError, match=words):
         require_fit([NODE, poor, silent])
-    with pytest.raises(Unreachable, match="no node of the cluster has a CPU"):
+    with pytest.raises(RayUnreachableError, match="no node of the cluster has a CPU"):
         require_fit([replace(NODE, cpus=0.0)])
 
 

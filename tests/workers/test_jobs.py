@@ -7,7 +7,7 @@ import sys
 import programs
 import pytest
 
-from replnet.workers.jobs import ATTEMPTS, Failure, JobQueue, run
+from replnet.workers.jobs import run
 
 
 def square(x):
@@ -53,26 +53,6 @@ def test_jobs_are_done_only_when_somebody_asks():
     next(results)
     results.close()
     assert done == [0]
-
-
-def test_a_job_whose_worker_died_is_next_again_and_is_given_up_in_the_end():
-    queue = JobQueue([7, 8])
-    for _ in range(ATTEMPTS - 1):
-        assert queue.next() == 7
-        assert queue.count_death(7, "killed") is None
-    assert queue.next() == 7
-    assert queue.count_death(7, "killed") == Failure("3 workers died of it, the last so: killed")
-    assert queue.remaining
-    assert queue.next() == 8
-    assert not queue.remaining
-    assert queue.next() is None
-
-
-def test_deaths_count_job_by_job():
-    queue = JobQueue(range(10))
-    for _ in range(ATTEMPTS - 1):
-        jobs = [queue.next(), queue.next()]
-        assert [queue.count_death(job, "") for job in jobs] == [None, None]
 
 
 def test_without_workers_ray_is_not_loaded():

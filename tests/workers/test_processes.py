@@ -18,7 +18,8 @@ import pytest
 from replnet.deadline import seconds_left, within
 from replnet.workers import processes
 from replnet.workers.by_value import CannotTravelError, dumps
-from replnet.workers.jobs import Failure, run
+from replnet.workers.jobs import run
+from replnet.workers.scheduler import Failure
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,7 @@ from replnet.store import (
     write_whole,
 )
 from replnet.version import __version__
-from replnet.workers import Unreachable
+from replnet.workers import Failure, RayUnreachableError
 from replnet.workers import jobs as worker_jobs
 
 __all__ = [
@@ -51,12 +51,12 @@ __all__ = [
     "sweep",
 ]
 
-RayLost = (LiveLost, Unreachable, worker_jobs.PoolLost)
+RayLost = (LiveLost, RayUnreachableError)
 SECONDS_ALONE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
 MOST_CELLS_SCANNED = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
 
 ExperimentSource = Experiment | str | Path | Mapping[str, Any]
-CellResult = Mapping[str, Any] | worker_jobs.Failure
+CellResult = Mapping[str, Any] | Failure
 
 
 @final
@@ -273,7 +273,7 @@ class _SweepRun:
         begun = time.perf_counter()
         for cell, result in self._results(missing):
             now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
-            if isinstance(result, worker_jobs.Failure):
+            if isinstance(result, Failure):
                 self.failures[cell.key] = result.reason
                 self._report(replace(now, failure=result.reason))
             else:

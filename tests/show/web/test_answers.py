@@ -13,7 +13,7 @@ from replnet.show.web import answers
 from replnet.show.web.answers import NetworkQuestion
 from replnet.show.web.desk import LatestOnly
 from replnet.show.web.playback import read_playback, recorded_replications
-from replnet.workers.jobs import Failure
+from replnet.workers import Failure
 
 
 @pytest.fixture(autouse=True)
