@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -137,9 +137,12 @@ class Plan:
         law: Law = self.topology.laws[self.clocks.law[self.processes.clock[process]]]
         return law
 
-    def interval_scale(self, rows: Ints) -> Floats:
-        """Return how many times longer the intervals of processes `rows` are than their laws say; inf if silent."""
-        clock = self.processes.clock[rows]
+    def interval_scale(self, processes: Ints) -> Floats:
+        """Return how many times longer the intervals of the clocks of these processes are than their laws say.
+
+        It is inf for clocks that never ring. `processes` are numbers; of sources, these are their rows.
+        """
+        clock = self.processes.clock[processes]
         shapes = np.array([law.rate for law in self.topology.laws])[self.clocks.law[clock]]
         with np.errstate(divide="ignore"):
             return np.asarray(shapes / self.clocks.rate[clock])
@@ -152,8 +155,7 @@ class Plan:
     def _by_node(self) -> IndexLists:
         """The numbers of the processes of every node, a list per node."""
         node = self.processes.node
-        order = np.argsort(node, kind="stable")
-        return IndexLists(np.searchsorted(node[order], np.arange(self.size + 1)), order)
+        return IndexLists.grouped(node, np.arange(node.size), self.size)
 
     def of_node(self, node: int) -> Ints:
         """Return the numbers of the processes of a node."""
@@ -203,8 +205,8 @@ class Plan:
             node, row = self._search_each_source()
         else:
             node, row = self._spread_all_sources()
-        order = np.lexsort((row, node))
-        return IndexLists(np.searchsorted(node[order], np.arange(self.size + 1)).astype(INDEX), row[order])
+        order = np.argsort(row, kind="stable")
+        return IndexLists.grouped(node[order], row[order], self.size)
 
     @property
     def _ask_edges(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -251,29 +253,24 @@ class Plan:
         return upstream
 
     @property
-    def _ask_graph(self) -> Any:
-        """The sparse graph of the ways that copies take, with an edge from nodes to the lists that they are in.
+    def copy_paths(self) -> IndexLists:
+        """The graph of the ways that copies take: from nodes to the lists that they are in, from lists to their askers.
 
-        Further edges lead from every list to the nodes that ask it. Lists are numbered past all nodes.
+        Lists are numbered past all nodes.
         """
-        from scipy.sparse import csr_array
-
         asker, list_asked, member, list_of = self._ask_edges
         n, lists = self.size, int(max(list_asked.max(initial=-1), list_of.max(initial=-1))) + 1
         begin, end = np.concatenate([member, n + list_asked]), np.concatenate([n + list_of, asker])
-        return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + lists, n + lists))
+        return IndexLists.grouped(begin, end, n + lists)
 
     def _search_each_source(self) -> tuple[Ints, Ints]:
         """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.
 
         The graph is searched once per source.
         """
-        from scipy.sparse.csgraph import breadth_first_order
-
-        links, pairs = self._ask_graph, []
+        paths, pairs = self.copy_paths, []
         for row, source in enumerate(self.sources.tolist()):
-            nodes = breadth_first_order(links, source, return_predecessors=False).astype(np.int64)
-            nodes = nodes[(nodes < self.size) & (nodes != source)]
+            nodes = np.flatnonzero(paths.steps_from([source])[: self.size] > 0)
             pairs.append((nodes, np.full(nodes.size, row)))
         return np.concatenate([node for node, _ in pairs]), np.concatenate([row for _, row in pairs])
 
@@ -284,7 +281,8 @@ class Plan:
         """
         from scipy.sparse import csr_array
 
-        links, rows = self._ask_graph, self.sources.size
+        paths, rows = self.copy_paths, self.sources.size
+        links = csr_array((np.ones(paths.members.size, np.int8), paths.members, paths.begin))
         held, before = csr_array((np.ones(rows), (self.sources, np.arange(rows))), shape=(links.shape[0], rows)), -1
         while held.nnz != before:
             before = held.nnz
@@ -297,16 +295,14 @@ class Plan:
     @cached_property
     def most_hops(self) -> int:
         """The most pulls that a copy takes from its source to a node that can hear of it, on the shortest way."""
-        from scipy.sparse.csgraph import dijkstra
-
-        steps = dijkstra(self._ask_graph, indices=self.sources, unweighted=True)[:, : self.size] / 2
-        return int(steps[np.isfinite(steps)].max(initial=0))
+        paths = self.copy_paths
+        return max(int(paths.steps_from([source])[: self.size].max()) // 2 for source in self.sources.tolist())
 
     @cached_property
     def can_hold(self) -> Flags:
         """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
         result = np.zeros((self.sources.size, self.size), np.bool_)
-        result[self.reachable_sources.members, np.repeat(np.arange(self.size), self.reachable_sources.sizes)] = True
+        result[self.reachable_sources.members, self.reachable_sources.owners] = True
         return result
 
     @cached_property
@@ -541,21 +537,16 @@ class Plan:
         otherwise[p.node[asking[~is_direct]]] = True
         otherwise[lists.members_of(sorted_distinct(p.candidates[p.two_way]))] = True
         processes = asking[is_direct & ~otherwise[p.node[asking]]]
-        sizes = lists.sizes[p.candidates[processes]]
-        member = np.arange(int(sizes.sum())) + np.repeat(
-            lists.begin[p.candidates[processes]] - np.cumsum(sizes) + sizes, sizes
-        )
+        sizes, member = lists.sizes[p.candidates[processes]], lists.places_of(p.candidates[processes])
         return np.repeat(processes, sizes), np.repeat(p.node[processes], sizes), row[lists.members[member]]
 
     @cached_property
     def unasked_copies(self) -> tuple[Ints, Ints]:
         """The copies that never come, as no process ever asks their source: arrays of replicas and rows of sources."""
         p, lists = self.processes, self.lists
-        wakes, is_asked_list = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
-        is_asked_list[p.candidates[wakes & (p.ask > 0)]] = True
         is_asked = np.zeros(self.size, np.bool_)
-        is_asked[lists.members[np.repeat(is_asked_list, lists.sizes)]] = True
-        node, row = np.repeat(np.arange(self.size), self.reachable_sources.sizes), self.reachable_sources.members
+        is_asked[lists.members_of(p.candidates[(self.rates > 0) & (p.ask > 0)])] = True
+        node, row = self.reachable_sources.owners, self.reachable_sources.members
         is_unasked = ~is_asked[self.sources[row]] & ~self.clients[node]
         return node[is_unasked], row[is_unasked]
 

@@ -40,8 +40,8 @@ from replnet.measure import (
     held_mask,
     known_mask,
     never_came,
-    runs,
 )
+from replnet.network import runs
 from replnet.processes import ProcessSet, Words, distinct_with_places
 
 AFTER_ALL_UPDATES = np.nextafter(0.0, 1.0)  # the departure of copies that are fresh at time zero

@@ -401,9 +401,3 @@ def _slices(count: Ints) -> Iterator[slice]:
         stop = max(int(np.searchsorted(ends, done + MOST_PAIRS_AT_ONCE, side="right")), begin + 1)
         yield slice(begin, stop)
         begin = stop
-
-
-def runs(begin: Ints, length: Ints) -> Ints:
-    """Return begin[c], begin[c] + 1, ..., which are length[c] numbers, for every c in turn."""
-    ends = np.cumsum(length)
-    return np.asarray(np.repeat(begin - ends + length, length) + np.arange(ends[-1] if ends.size else 0))

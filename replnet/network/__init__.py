@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         SOURCE,
         Topology,
         UPDATES,
+        runs,
     )
     from replnet.text import InputError, Problem, shipped, shipped_names
 else:

@@ -36,8 +36,8 @@ from replnet.engines.path import Path, Task, download_rates_from_wakes, join_par
 from replnet.engines.start import depths, look_back_further
 from replnet.engines.tally import AFTER_ALL_UPDATES, Tally
 from replnet.laws import Flags, Floats, Ints
-from replnet.measure import NEVER_CAME, NOT_HELD, Updates, held_mask, known_mask, marked_unknown, runs
-from replnet.network import INDEX
+from replnet.measure import NEVER_CAME, NOT_HELD, Updates, held_mask, known_mask, marked_unknown
+from replnet.network import INDEX, runs
 from replnet.processes import (
     CHOICES,
     INSTANTS_PER_ROW,
