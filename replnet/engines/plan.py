@@ -28,6 +28,8 @@ from replnet.network import (
     Processes,
     Topology,
     faults,
+    part_of,
+    source_slices,
 )
 from replnet.processes import PAST, Words, streams, uniforms
 
@@ -49,9 +51,9 @@ FEW_SOURCES = 32  # up to so many sources, the network is searched from each of 
 
 
 def plan(network: Network) -> Plan:
-    """Return what the engines derive from a network, column by column; those of an aggregate as they are needed."""
+    """Return what the engines derive from a network, column by column; as they are needed if it comes in slices."""
     compiled = Plan(network.topology)
-    if not compiled.topology.aggregate:
+    if len(compiled.slices) == 1:
         compiled.make_columns()
     return compiled
 
@@ -118,6 +120,11 @@ class Plan:
     def sources(self) -> Ints:
         """The node of every source, in the order of rows."""
         return np.asarray(self.processes.node[self.processes.purpose == UPDATES])
+
+    @property
+    def update_clocks(self) -> Ints:
+        """The clock of the updates of every source, in the order of rows."""
+        return self.processes.clock[: self.sources.size]
 
     @property
     def pull_processes(self) -> Ints:
@@ -298,6 +305,15 @@ class Plan:
         paths = self.copy_paths
         return max(int(paths.steps_from([source])[: self.size].max()) // 2 for source in self.sources.tolist())
 
+    def origins(self, nodes: Ints) -> Flags:
+        """Return a mask of nodes: these and all from which their copies may come, directly or not."""
+        return np.asarray(self._ways_back.steps_from(nodes)[: self.size] >= 0)
+
+    @cached_property
+    def _ways_back(self) -> IndexLists:
+        """The `copy_paths` turned round: from askers to the lists that they ask, from lists to their members."""
+        return self.copy_paths.turned_round
+
     @cached_property
     def can_hold(self) -> Flags:
         """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
@@ -394,22 +410,14 @@ class Plan:
         cells = self.cell_numbers(np.zeros_like(deaf), self.group[deaf])
         return np.bincount(cells, minlength=self.cells[0].size).astype(float)
 
-    @property
-    def source_slice_count(self) -> int:
-        """The number of slices in which to emulate the sources of an aggregate; 1 if sources depend on one another.
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The slices of its sources that a network can be emulated in, one after another; mostly a single one."""
+        return source_slices(self.topology, COPIES_OF_SLICE)
 
-        Other kinds of networks have 1 slice as well.
-        """
-        many, alone = self.topology.aggregate, self.topology.about["kind"] == "aggregate"
-        together = not alone or many.spec.order != "independent" or self.clients.any() or self.bandwidth is not None
-        return 1 if together else max(self.sources.size * many.spec.replicas // COPIES_OF_SLICE, 1)
-
-    def source_slice(self, number: int) -> Plan:
-        """Return the plan of one slice of the aggregate's sources, by its number from 0 to `source_slice_count` - 1."""
-        ends = np.linspace(0, self.sources.size, self.source_slice_count + 1).astype(np.int64)
-        from replnet.network import part_of
-
-        return Plan(part_of(self.topology, slice(int(ends[number]), int(ends[number + 1]))))
+    def part(self, number: int) -> Plan:
+        """Return the plan of one of the `slices`, by its number."""
+        return Plan(part_of(self.topology, self.slices[number]))
 
     @cached_property
     def weight(self) -> Floats:

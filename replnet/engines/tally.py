@@ -24,7 +24,7 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares
+from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares, process_set
 from replnet.engines.plan import Plan
 from replnet.laws import Flags, Floats, Ints, Law
 from replnet.measure import (
@@ -42,7 +42,7 @@ from replnet.measure import (
     never_came,
 )
 from replnet.network import runs
-from replnet.processes import ProcessSet, Words, distinct_with_places
+from replnet.processes import Words, distinct_with_places
 
 AFTER_ALL_UPDATES = np.nextafter(0.0, 1.0)  # the departure of copies that are fresh at time zero
 MOST_UPDATES = 1e7  # updates of the past of a path that are looked up; older copies count as unknown
@@ -234,7 +234,7 @@ class Tally:
     def _update_ages(self) -> tuple[list[Law], Ints, Floats]:
         """The different laws of update ages; by row, as two arrays, the number of its law and the scale of its ages."""
         plan, rows = self._plan, np.arange(self._plan.sources.size)
-        which = plan.clocks.law[plan.processes.clock[rows]]
+        which = plan.clocks.law[plan.update_clocks]
         laws_used, number = distinct_with_places(which)
         laws = [plan.topology.laws[g].age for g in laws_used.tolist()]
         return laws, np.tile(number, self.paths), np.tile(plan.interval_scale(rows), self.paths)
@@ -293,7 +293,7 @@ class Tally:
     @cached_property
     def _rates(self) -> Floats:
         """The rate at which the source of every row changes, for all paths."""
-        return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
+        return np.tile(self._plan.clocks.rate[self._plan.update_clocks], self.paths)
 
     def _updates_since(self, row: Ints, departure: Floats) -> Updates:
         """Return the known updates of all rows, back to the earliest departure of these copies of the sources in `row`.
@@ -458,16 +458,12 @@ def past_updates(plan: Plan, runs: Sequence[Words], rows: Ints, depth: Floats) -
     `runs` are the seed words of all paths; the rows of a path follow those of the one before. Rows of about the same
     depth are generated together.
     """
-    run, clock = np.concatenate(runs), plan.processes.clock[rows % plan.sources.size]
-    clocks, none = plan.clocks, np.zeros(1, np.uint64)
-    log_size = np.log2(np.maximum(depth * clocks.rate[clock], 1.0)).astype(np.int64)
+    run, clock = np.concatenate(runs)[rows // plan.sources.size], plan.update_clocks[rows % plan.sources.size]
+    log_size = np.log2(np.maximum(depth * plan.clocks.rate[clock], 1.0)).astype(np.int64)
     points = np.empty(rows.size, object)
     for size in np.unique(log_size).tolist():
         places = np.flatnonzero(log_size == size)
-        clock_of_row, names = clock[places], run[rows[places] // plan.sources.size] + clocks.word[clock[places]]
-        laws, rates, purposes = clocks.law[clock_of_row], clocks.rate[clock_of_row], clocks.purpose[clock_of_row]
-        clockwork = ProcessSet(plan.topology.laws, laws, rates, none, names, purposes)
-        past = clockwork.past(float(depth[places].max()))
+        past = process_set(plan, clock[places], run[places]).past(float(depth[places].max()))
         for at, row in enumerate(places.tolist()):
             points[row] = past.of(at)
     sizes = np.array([instants.size for instants in points], np.int64)

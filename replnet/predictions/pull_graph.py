@@ -146,6 +146,10 @@ class PullGraph:
         processes = range(self._begins[node], self._begins[node + 1])
         return [self._asker(q) for q in processes if self.topology.processes.purpose[q] == purpose]
 
+    def getters_of(self, node: int) -> list[Asker]:
+        """Return the processes by which a node gets copies: downloads, then polls."""
+        return [*self.askers_of(node, DOWNLOADS), *self.askers_of(node, POLLS)]
+
     @cached_property
     def _begins(self) -> array[int]:
         """The number of the first process of every node that is not updates, and of the end of the last node.
@@ -300,6 +304,18 @@ class PullGraph:
     def descendants(self, nodes: Sequence[int]) -> Flags:
         """Return a mask of nodes: these and all that can get copies from them, directly or not."""
         return np.asarray(self._copy_paths.steps_from(nodes)[: self.topology.size] >= 0)
+
+    def origins(self, node: int) -> set[int]:
+        """Return a node and all nodes, sources among them, from which its copies may come by downloads and polls."""
+        origins, waiting, lists_met = {node}, [node], set[int]()
+        while waiting:
+            for asker in self.getters_of(waiting.pop()):
+                if asker.list_number not in lists_met:  # members of one list are met once, and not by each of its users
+                    lists_met.add(asker.list_number)
+                    new = set(asker.candidates.tolist()) - origins
+                    origins |= new
+                    waiting += new
+        return origins
 
     @cached_property
     def reachable(self) -> list[Flags]:

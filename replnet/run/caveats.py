@@ -40,20 +40,11 @@ def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
     nodes that can hold a copy of it; -1 stands for all sources. Processes that never wake or follow a schedule are left
     out.
     """
-    p, lists = plan.processes, plan.lists
-    upstream, lists_asked = np.zeros(plan.size, np.bool_), np.zeros(lists.begin.size - 1, np.bool_)
-    upstream[[i for i in plan.members(group).tolist() if i < plan.size]] = True
-    for view in plan.topology.views:
-        upstream[view.nodes] |= view.group == plan.groups[group]
-    before = -1
-    while before != (before := int(upstream.sum())):
-        lists_asked[p.candidates[upstream[p.node] & (p.ask > 0)]] = True
-        upstream[lists.members[np.repeat(lists_asked, lists.sizes)]] = True
+    p, views = plan.processes, [view.nodes for view in plan.topology.views if view.group == plan.groups[group]]
+    upstream = plan.origins(np.concatenate([np.flatnonzero(plan.group == group), *views]))
     if row >= 0:
         hears = np.zeros(plan.size, np.bool_)
-        hears[np.repeat(np.arange(plan.size), plan.reachable_sources.sizes)[plan.reachable_sources.members == row]] = (
-            True
-        )
+        hears[plan.reachable_sources.owners[plan.reachable_sources.members == row]] = True
         hears[plan.sources[row]] = True
         upstream &= hears
     processes = np.flatnonzero(upstream[p.node] & (plan.rates > 0) & (plan.clocks.schedule[p.clock] < 0))
