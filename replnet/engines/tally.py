@@ -30,7 +30,6 @@ from replnet.laws import Flags, Floats, Ints, Law
 from replnet.measure import (
     FLOOR,
     PLACES,
-    Answers,
     Question,
     StaleSpells,
     Stretches,
@@ -166,7 +165,7 @@ class Tally:
             for law, scale, members in self._by_law(row):
                 _add_up(law.tail((at[members] - departure[members]) / scale), cell[members], self.sums.fresh_answers)
             return
-        answers = Answers(row, at, departure, self._updates)
+        answers = Stretches.answers(row, at, departure, self._updates)
         self.sums.fresh_answers += np.bincount(
             cell, (answers.stale == 0) & ~self._never_came(row, departure), self.sums.fresh_answers.size
         )
@@ -174,7 +173,8 @@ class Tally:
             of_clients = ~self._keeps_copies[cell]
             row, cell, at, departure = row[of_clients], cell[of_clients], at[of_clients], departure[of_clients]
             cell, (row, at, departure) = self._split_off_unknown(departure, cell, None, row, at, departure)
-            self._add_measured(Answers(row, at, departure, self._updates_since(row, departure)), cell)
+            updates = self._updates_since(row, departure)
+            self._add_measured(Stretches.answers(row, at, departure, updates), cell)
 
     def _charge_answers_without_copy(self, cell: Ints) -> None:
         """Add the costs of answers without a copy of the source to all metrics, from the cell of each answer."""
@@ -316,7 +316,7 @@ class Tally:
             self._updates_from[rows_short] = oldest[rows_short]
         return self._updates
 
-    def _add_measured(self, measured: Stretches | Answers, cell: Ints, node: Ints | None = None) -> None:
+    def _add_measured(self, measured: Stretches, cell: Ints, node: Ints | None = None) -> None:
         """Add what every question measures of these stretches or answers to the sums, each in its cell.
 
         `node` is the node that held each stretch; None for answers.
@@ -324,18 +324,16 @@ class Tally:
         n = self.sums.fresh.size
         self.sums.known_age += np.bincount(cell, measured.whole("time"), n)
         for name, question in self._questions.items():
-            if isinstance(measured, Answers) and not question.of_answers:
+            if not (measured.lasting or question.of_answers):
                 continue
             considered, cells = measured, cell
             if question.ahead:
                 considered, is_considered = measured.cut_at(self._horizon - question.ahead)
                 cells = cell[is_considered]
             if question.at is not None:
-                assert isinstance(considered, Stretches)
                 considered, is_considered = considered.answers_at(question.at)
                 cells = cells[is_considered]
             if question.about == "spells":
-                assert isinstance(measured, Stretches)
                 assert node is not None
                 holder = node * self._updates_from.size + measured.row
                 self.sums.costs[name] += self._spells[name].count(holder, cell, measured, n)
@@ -345,7 +343,7 @@ class Tally:
                 self._profile(name, question, considered, cells)
             self.sums.wholes[name] += np.bincount(cells, considered.whole(question.over), n)
 
-    def _profile(self, name: str, question: Question, measured: Stretches | Answers, cell: Ints) -> None:
+    def _profile(self, name: str, question: Question, measured: Stretches, cell: Ints) -> None:
         """Add the ages that a question is about to the profile of a metric, as numbers and sums by cell and grid place.
 
         A stretch adds its first age and takes away its last. `name` is the metric, and `cell` has the cell in which
@@ -360,7 +358,7 @@ class Tally:
                 _add_up(np.full(at.size, sign), at, number)
                 _add_up(sign * ages, at, total)
         if question.about == "first":
-            self._count_up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
+            self._count_up_to_date(name, cell, measured.whole("fresh"), measured.lasting)
 
     def _count_up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
         """Count copies that miss no update in the profile of the metric `name`, as younger than every age there.

@@ -7,7 +7,7 @@ import pytest
 
 from replnet.measure.metrics import metric
 from replnet.measure.stale_spells import StaleSpells
-from replnet.measure.stretches import Answers, Stretches, Updates
+from replnet.measure.stretches import Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
 
@@ -65,7 +65,7 @@ def test_old_data():
 
 
 def test_answers():
-    got = Answers(np.zeros(3, np.int64), np.array([0.7, 1.5, 4.5]), np.array([0.5, 0.5, 4.0]), UPDATES)
+    got = Stretches.answers(np.zeros(3, np.int64), np.array([0.7, 1.5, 4.5]), np.array([0.5, 0.5, 4.0]), UPDATES)
     assert got.cost(metric("fresh_residual(0.25)").question).tolist() == [1, 0, 1]
     assert got.cost(metric("older(0.6)").question).tolist() == [0, 1, 0]
     assert not metric("fresh_spell").question.of_answers
