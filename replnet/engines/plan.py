@@ -215,42 +215,6 @@ class Plan:
         order = np.argsort(row, kind="stable")
         return IndexLists.grouped(node[order], row[order], self.size)
 
-    @property
-    def _ask_edges(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The edges between nodes and lists, as four arrays: asker and list asked; member and list of the member.
-
-        Copies go from members to askers. A node that polls recent contacts asks only the members of its pool that share
-        its upstream. With two-way polls, members receive from askers as well, as if they asked a list of them.
-        """
-        p, lists = self.processes, self.lists
-        processes = np.flatnonzero((p.ask > 0) & ~p.recent)
-        asker, list_asked = p.node[processes], p.candidates[processes]
-        sizes, number = lists.sizes, np.arange(lists.begin.size - 1)
-        member, list_of = lists.members, np.repeat(number, sizes)
-        if p.recent.any():
-            upstream = self.first_upstreams
-            for q in np.flatnonzero(p.recent & (p.ask > 0)).tolist():
-                siblings = self.candidates(q)
-                siblings = siblings[upstream[siblings] == upstream[p.node[q]]]
-                number = list_of.max(initial=lists.begin.size - 2) + 1
-                asker, list_asked, processes = (
-                    np.append(asker, p.node[q]),
-                    np.append(list_asked, number),
-                    np.append(processes, q),
-                )
-                member, list_of = (
-                    np.concatenate([member, siblings]),
-                    np.concatenate([list_of, np.full(siblings.size, number)]),
-                )
-        if self.has_two_way_polls:  # members of a list asked both ways get a list of the askers, as if they asked it
-            offer_lists, shift = p.two_way[processes], int(max(list_of.max(initial=-1), list_asked.max(initial=-1))) + 1
-            receives = np.isin(list_of, list_asked[offer_lists])
-            asker, list_asked, member, list_of = (
-                np.append(asker, member[receives]), np.append(list_asked, list_of[receives] + shift),
-                np.append(member, asker[offer_lists]), np.append(list_of, list_asked[offer_lists] + shift),
-            )  # fmt: skip
-        return asker, list_asked, member, list_of
-
     @cached_property
     def first_upstreams(self) -> Ints:
         """The first upstream of every node, that is the first candidate of its downloads; -1 without one."""
@@ -263,12 +227,31 @@ class Plan:
     def copy_paths(self) -> IndexLists:
         """The graph of the ways that copies take: from nodes to the lists that they are in, from lists to their askers.
 
-        Lists are numbered past all nodes.
+        Lists are numbered past all nodes. A node that polls recent contacts asks a further list: the members of its
+        pool that share its upstream. With two-way polls, copies also go from askers, through lists of their own, to all
+        members.
         """
-        asker, list_asked, member, list_of = self._ask_edges
-        n, lists = self.size, int(max(list_asked.max(initial=-1), list_of.max(initial=-1))) + 1
-        begin, end = np.concatenate([member, n + list_asked]), np.concatenate([n + list_of, asker])
-        return IndexLists.grouped(begin, end, n + lists)
+        p, lists = self.processes, self.lists
+        processes = np.flatnonzero(p.ask > 0)
+        asker, list_asked, recent = p.node[processes], p.candidates[processes].astype(np.int64), p.recent[processes]
+        member, list_of, end = [lists.members], [lists.owners.astype(np.int64)], lists.begin.size - 1
+        if recent.any():
+            upstream = self.first_upstreams
+            kinds = np.column_stack([list_asked[recent], upstream[asker[recent]]])
+            kinds, number = np.unique(kinds, axis=0, return_inverse=True)
+            list_asked[recent] = end + number.ravel()
+            for pool, upstream_shared in kinds.tolist():
+                members = lists.of(pool)
+                member.append(members[upstream[members] == upstream_shared])
+                list_of.append(np.full(member[-1].size, end))
+                end += 1
+        begins = [*member, self.size + list_asked]
+        ends = [*(self.size + number for number in list_of), asker]
+        if (back := p.two_way[processes]).any():
+            begins += [asker[back], *(self.size + end + number for number in list_of)]
+            ends += [self.size + end + list_asked[back], *member]
+            end *= 2
+        return IndexLists.grouped(np.concatenate(begins), np.concatenate(ends), self.size + end)
 
     def _search_each_source(self) -> tuple[Ints, Ints]:
         """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.
