@@ -272,7 +272,8 @@ class Plan:
         from scipy.sparse import csr_array
 
         paths, rows = self.copy_paths, self.sources.size
-        links = csr_array((np.ones(paths.members.size, np.int8), paths.members, paths.begin))
+        ends = paths.begin.size - 1
+        links = csr_array((np.ones(paths.members.size, np.int8), paths.members, paths.begin), shape=(ends, ends))
         held, before = csr_array((np.ones(rows), (self.sources, np.arange(rows))), shape=(links.shape[0], rows)), -1
         while held.nnz != before:
             before = held.nnz
