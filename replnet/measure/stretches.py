@@ -276,10 +276,10 @@ class Stretches:
         All three are arrays; the last is None for answers, as these do not last. The age is that of the `data`, or the
         time since the first missed update, which only stale copies have.
         """
-        if question.about == "data":
-            some, since, begin, end = np.arange(self.begin.size), self.departure, self.begin, self.end
-        else:
+        if question.about != "data":
             some, since, begin, end = self._stale_parts
+        else:
+            some, since, begin, end = np.arange(self.begin.size), self.departure, self.begin, self.end
         return some, begin - since, end - since if self.lasting else None
 
     def _spread(self, stretches: Ints, cost: Floats) -> Floats:
