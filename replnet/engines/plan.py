@@ -162,7 +162,7 @@ class Plan:
     def _by_node(self) -> IndexLists:
         """The numbers of the processes of every node, a list per node."""
         node = self.processes.node
-        return IndexLists.grouped(node, np.arange(node.size), self.size)
+        return IndexLists.by_key(node, np.arange(node.size), self.size)
 
     def of_node(self, node: int) -> Ints:
         """Return the numbers of the processes of a node."""
@@ -213,7 +213,7 @@ class Plan:
         else:
             node, row = self._spread_all_sources()
         order = np.argsort(row, kind="stable")
-        return IndexLists.grouped(node[order], row[order], self.size)
+        return IndexLists.by_key(node[order], row[order], self.size)
 
     @cached_property
     def first_upstreams(self) -> Ints:
@@ -251,7 +251,7 @@ class Plan:
             begins += [asker[back], *(self.size + end + number for number in list_of)]
             ends += [self.size + end + list_asked[back], *member]
             end *= 2
-        return IndexLists.grouped(np.concatenate(begins), np.concatenate(ends), self.size + end)
+        return IndexLists.by_key(np.concatenate(begins), np.concatenate(ends), self.size + end)
 
     def _search_each_source(self) -> tuple[Ints, Ints]:
         """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.

@@ -277,10 +277,10 @@ class Stretches:
         time since the first missed update, which only stale copies have.
         """
         if question.about != "data":
-            some, since, begin, end = self._stale_parts
+            with_age, since, begin, end = self._stale_parts
         else:
-            some, since, begin, end = np.arange(self.begin.size), self.departure, self.begin, self.end
-        return some, begin - since, end - since if self.lasting else None
+            with_age, since, begin, end = np.arange(self.begin.size), self.departure, self.begin, self.end
+        return with_age, begin - since, end - since if self.lasting else None
 
     def _spread(self, stretches: Ints, cost: Floats) -> Floats:
         """Return the costs of all stretches from those of some, whose indices are `stretches`; the others cost 0."""

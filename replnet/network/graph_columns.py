@@ -475,7 +475,7 @@ def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
     groups = ["source", "unreached", "clients", "by polls"]
     group = graph.role.astype(np.int64)
     downloads = graph.edges.of(DOWNLOAD)
-    below = IndexLists.grouped(downloads.upstream, downloads.downstream, len(graph.names))
+    below = IndexLists.by_key(downloads.upstream, downloads.downstream, len(graph.names))
     level = below.steps_from(np.flatnonzero(graph.role == SOURCE))
     group[level > 0] = level[level > 0] + len(groups) - 1
     groups += [f"level {i}" for i in range(1, int(level.max(initial=0)) + 1)]
@@ -519,5 +519,5 @@ def _by_polls(graph: _SpecifiedGraph, reached: Ints, downloads: DirectedLinks) -
         begin += [np.array(nodes), np.full(members.size, size)]
         end += [np.full(len(nodes), size), members]
         size += 1
-    ways = IndexLists.grouped(np.concatenate(begin), np.concatenate(end), size)
+    ways = IndexLists.by_key(np.concatenate(begin), np.concatenate(end), size)
     return np.asarray(ways.steps_from(reached)[: len(graph.names)] >= 0)

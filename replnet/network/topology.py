@@ -121,7 +121,7 @@ class IndexLists(NamedTuple):
     members: Ints
 
     @classmethod
-    def grouped(cls, keys: Ints, members: Ints, count: int) -> IndexLists:
+    def by_key(cls, keys: Ints, members: Ints, count: int) -> IndexLists:
         """Return `count` lists, of fewer than 2**31 members in all: list l has those whose key is l, in their order."""
         begin = np.append(0, np.cumsum(np.bincount(keys, minlength=count))).astype(INDEX)
         return cls(begin, members[np.argsort(keys, kind="stable")])
@@ -153,7 +153,7 @@ class IndexLists(NamedTuple):
     @property
     def turned_round(self) -> IndexLists:
         """The graph with all its steps turned round, if these lists are a graph as in `steps_from`."""
-        return IndexLists.grouped(self.members, self.owners, self.begin.size - 1)
+        return IndexLists.by_key(self.members, self.owners, self.begin.size - 1)
 
     def steps_from(self, starts: Sequence[int] | Ints) -> Ints:
         """Return the least number of steps from any of `starts` to every list, -1 where no steps lead.

@@ -299,7 +299,7 @@ class PullGraph:
             begin += [asker[back], n + number + np.concatenate(numbers_of)]
             end += [n + number + list_asked[back], np.concatenate(members_of)]
             number *= 2
-        return IndexLists.grouped(np.concatenate(begin), np.concatenate(end), n + number)
+        return IndexLists.by_key(np.concatenate(begin), np.concatenate(end), n + number)
 
     def descendants(self, nodes: Sequence[int]) -> Flags:
         """Return a mask of nodes: these and all that can get copies from them, directly or not."""

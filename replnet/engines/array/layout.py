@@ -165,7 +165,7 @@ class Layout:
     def places_of_node(self) -> IndexLists:
         """The places of every node, and of every choice of a view, a list for each."""
         node = self.places.node
-        return IndexLists.grouped(node, np.arange(node.size), self.plan.size_with_choices)
+        return IndexLists.by_key(node, np.arange(node.size), self.plan.size_with_choices)
 
     def find_places(self, node: Ints, component: Ints) -> Ints:
         """Return the place of each node in the given component, or the node's first place if it has none there."""
@@ -274,7 +274,7 @@ class Layout:
             ).reshape(-1)
             pairs.append(np.column_stack([who, np.repeat(choice_places, nodes.size)]))
         viewed, viewers = np.concatenate(pairs).T
-        return IndexLists.grouped(viewed, viewers, n), IndexLists.grouped(viewers, viewed, n)
+        return IndexLists.by_key(viewed, viewers, n), IndexLists.by_key(viewers, viewed, n)
 
     @cached_property
     def cell_of_slot(self) -> Ints:
