@@ -73,7 +73,7 @@ def test_alternating_times_are_stationary():
     runs = [_draw_spans(laws, seed_words(seed, 1), name_words(["y"]), 20.0, 31.0) for seed in range(3000)]
     for begin, end in ((-20.0, -19.0), (0.0, 0.5), (30.0, 31.0)):
         times = [np.clip(np.minimum(of[:, 1], end) - np.maximum(of[:, 0], begin), 0, None).sum() for of in runs]
-        assert_mean(np.array(times) / (end - begin), 2 / 7, resolution=0.1)
+        assert_mean(np.array(times) / (end - begin), 2 / 7, resolution=0.12)
 
 
 def test_spans_that_touch_are_one_and_empty_if_one_does():
