@@ -11,7 +11,7 @@ import pytest
 import replnet as rn
 from replnet.engines.plan import plan
 from replnet.measure.independence import BANDS, _two_sided_p_values, dependence
-from replnet.run.caveats import LEVEL, age_dependence_note
+from replnet.run.caveats import LEVEL, age_dependence_note, phase_lock_note
 
 CSV = Path(__file__).parents[2] / "experiments" / "staleness" / "public-apis.csv"
 RECORDED = f'trace(file="{CSV}", column=day, order=recorded)'
@@ -81,3 +81,27 @@ def test_the_table_says_so_beside_the_verdict():
         assert "on one path ages depend" in row.note
     # What is averaged over updates depends on no phase.
     assert "depend" not in rn.emulate(locked, horizon=1e4, estimator="conditional").rows[0].note
+
+
+C1 = "constant(rate=1)"
+
+
+@pytest.mark.parametrize(
+    ("locked", "fields"),
+    [
+        (
+            "downloads by different replicas",
+            {"updates": "exponential(rate=1)", "replicas": 2, "share": "independently"},
+        ),
+        ("changes and downloads", {"updates": C1}),
+        ("changes and downloads", {"updates": C1, "replicas": 2}),  # in turns
+        ("", {"updates": C1, "rates": [0, 1]}),  # the first never changes
+        ("", {"updates": C1, "allocate": [0, 2**0.5]}),
+        ("", {"updates": C1, "order": "purely random"}),
+        ("", {"updates": C1, "downloads": "exponential"}),
+    ],
+)
+def test_processes_of_many_sources_that_keep_their_phases(locked, fields):
+    compiled = plan(rn.aggregate(**{"rates": [1, 1], "allocate": [1, 2**0.5], **fields}))
+    note = phase_lock_note(compiled, compiled.pull_processes, True, 30)
+    assert note == (f"phase-lock: {locked} keep their phases; averaged over 30 random phases" if locked else "")
