@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 
 from replnet.engines.lines import Lines
-from replnet.engines.path import process_streams
 from replnet.engines.plan import Plan
+from replnet.engines.wakes import process_streams
 from replnet.laws import Floats, Law
 from replnet.network import Fault, on_opposite_sides
 from replnet.processes import (

@@ -24,8 +24,9 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares, process_set
+from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares
 from replnet.engines.plan import Plan
+from replnet.engines.wakes import process_set
 from replnet.laws import Flags, Floats, Ints, Law
 from replnet.measure import (
     FLOOR,

@@ -17,7 +17,8 @@ import numpy as np
 
 from replnet.engines.log import EVENTS, Columns
 from replnet.engines.outages import DOWN, Outages
-from replnet.engines.path import Shares, Task, process_set
+from replnet.engines.path import Shares, Task
+from replnet.engines.wakes import process_set
 from replnet.network.topology import REPLICA
 from replnet.processes.streams import seed_words
 

@@ -32,17 +32,10 @@ from replnet.engines.array.passes import (
 from replnet.engines.array.pulls import PULLS_PER_SORT, Pulls
 from replnet.engines.array.tree_pass import tree_pass
 from replnet.engines.lines import line_metrics, settling_times
-from replnet.engines.path import (
-    Path,
-    Task,
-    download_rates_from_wakes,
-    find_phases,
-    join_parts,
-    process_set,
-    process_streams,
-)
+from replnet.engines.path import Path, Task, download_rates_from_wakes, join_parts
 from replnet.engines.start import depths, look_back_further
 from replnet.engines.tally import AFTER_ALL_UPDATES, Tally
+from replnet.engines.wakes import find_phases, process_set, process_streams
 from replnet.laws import Flags, Floats, Ints
 from replnet.measure import NEVER_CAME, NOT_HELD, Updates, held_mask, known_mask, marked_unknown
 from replnet.network import INDEX, runs

@@ -12,7 +12,7 @@ from replnet.engines.array.passes import TURN_DTYPE, FaultArrays
 from replnet.engines.array.pulls import Losses, count_absent
 from replnet.engines.lines import FULL, Counts, initial_lines, pays_for_answers
 from replnet.engines.outages import UP, Outages
-from replnet.engines.path import process_streams
+from replnet.engines.wakes import process_streams
 from replnet.laws import Floats, Ints
 from replnet.network import LinkFault
 from replnet.processes import LOSSES, Window, Words

@@ -25,8 +25,9 @@ from replnet.engines.log import (
 )
 from replnet.engines.nodes.nodes import Copies
 from replnet.engines.nodes.runner import EVENTS, TimedMessage
-from replnet.engines.path import Shares, Sums, Task, process_set
+from replnet.engines.path import Shares, Sums, Task
 from replnet.engines.tally import Tally
+from replnet.engines.wakes import process_set
 from replnet.laws import Floats, Ints
 from replnet.measure import NOT_HELD, UNKNOWN, Updates
 from replnet.processes import Words

@@ -41,8 +41,8 @@ from replnet.engines.nodes.nodes import (
     restore_memory,
 )
 from replnet.engines.outages import DOWN, UP, Hazards
-from replnet.engines.path import find_phases, process_set, process_streams
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
+from replnet.engines.wakes import find_phases, process_set, process_streams
 from replnet.laws import Ints, Law
 from replnet.network import CLIENT, SOURCE
 from replnet.processes import (

@@ -17,10 +17,11 @@ from replnet.engines.nodes.measure_nodes import NodeMeasure
 from replnet.engines.nodes.nodes import Copies, Replica, Reply
 from replnet.engines.nodes.runner import EventQueue, Instants, Runner, TimedMessage
 from replnet.engines.outages import Hazards
-from replnet.engines.path import Path, Task, compute_shares, find_phases, process_set, rates_of_downloads
+from replnet.engines.path import Path, Task, compute_shares, rates_of_downloads
 from replnet.engines.plan import Plan
 from replnet.engines.start import depths, look_back_further
 from replnet.engines.tally import AFTER_ALL_UPDATES
+from replnet.engines.wakes import find_phases, process_set
 from replnet.laws import Floats, Law
 from replnet.measure import NEVER_CAME, NOT_HELD, UNKNOWN
 from replnet.processes import seed_words
