@@ -174,12 +174,13 @@ def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int
     count, and updates only if freshness is `sampled` against them. Where processes have rates of their own, `upstream`
     is not looked at.
     """
-    locked = (_locked_columns if plan.topology.process_columns else _locked_laws)(plan, upstream, sampled)
+    many_sources = bool(plan.topology.process_columns)
+    locked = _locked_columns(plan) if many_sources else _locked_laws(plan, upstream, sampled)
     over = f"averaged over {replications} random phases" if replications > 1 else "this is one random phase"
     return f"phase-lock: {locked} keep their phases; {over}" if locked else ""
 
 
-def _locked_columns(plan: Plan, *_: object) -> str:
+def _locked_columns(plan: Plan) -> str:
     """Return in words which processes of many sources keep their phases; empty if none do.
 
     These are downloads by different replicas at intervals on a lattice, or the updates and the downloads of a source on
