@@ -79,10 +79,3 @@ def test_alternating_times_are_stationary():
 def test_spans_that_touch_are_one_and_empty_if_one_does():
     spans = [(5.0, 6.0, False), (0.0, 2.0, False), (1.0, 3.0, True), (3.0, 4.0, False)]
     assert _merge_spans(spans) == [(0.0, 4.0, True), (5.0, 6.0, False)]
-
-
-def test_without_faults_there_are_no_outages():
-    outages = Outages(plan(tree()), seed_words(1, 0), 1.0, 1.0)
-    assert outages.turns == []
-    assert not outages.is_down(0, 0.5)
-    assert not outages.is_cut(0, 0, 0.5)

@@ -22,13 +22,6 @@ def path(faults=(), **more):
     return rn.graph(nodes=nodes, links=links, faults=list(faults))
 
 
-def test_a_path_is_exact_and_measured():
-    found = rn.emulate(path(polls="exponential(rate=3)", peers=1), horizon=4e5, seed=2)
-    assert found.rows
-    for row in found.rows:
-        assert (row.kind, row.source, row.verdict) == ("exact", "sets of nodes", "agree"), row
-
-
 E1, E2, E4 = ({"downloads": f"exponential(rate={rate})"} for rate in (1, 2, 4))
 ROUND = {
     "the freshest of several goes round": (
@@ -107,13 +100,6 @@ def test_a_quantile_beyond_all_bounds_is_none():
     rows = [row for row in rn.predict(network, measure=names).rows if row.group == "clients" and row.metric in names]
     assert [row.note for row in rows] == ["no formula: no bound is known"] * 3
     assert [row.predicted for row in rows] == [None] * 3
-
-
-def test_nothing_comes_round_to_those_who_ask_one_another_alone():
-    about = {"downloads": "exponential(rate=2)"}
-    nodes = {"s": {"role": "source", "updates": "exponential(rate=1)"}, "a": about, "b": about, "c": about}
-    network = rn.graph(nodes=nodes, links=["s -> a", "b -> c", "c -> b"])
-    assert {row.group: row.predicted for row in rn.predict(network).rows} == {"level 1": 2 / 3, "unreached": 0}
 
 
 @pytest.mark.parametrize("updates", ["constant(period=1)", "pareto(alpha=3, rate=1)"])

@@ -50,7 +50,7 @@ def check(network, seed, sampled, asked, brief=BRIEF):
             assert path.counts == other.counts
             assert ours == theirs
         else:
-            assert_agree(of)
+            assert_agree(of, replication=seed % 3)
 
 
 ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.sampled_from(["", "metrics", "log"])}
@@ -76,20 +76,6 @@ def test_the_engines_agree(family, data, seed, sampled, asked):
 @given(network=networks() | troubled() | troubled(aggregates() | aggregate_tiers()), **ANY)
 def test_they_agree_on_many_networks(network, seed, sampled, asked):
     check(network, seed, sampled, asked, {})
-
-
-FEW = {
-    "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
-    "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
-    **NAMED,
-}
-
-
-@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
-def test_they_agree_over_many_seeds(network, sampled):
-    for seed in range(4):
-        assert_agree(task(network, seed, 20.0, sampled), replication=seed % 3)
 
 
 LASTING = (
