@@ -50,6 +50,7 @@ def test_the_costs_of_stretches(name, costs, wholes):
     ("name", "costs"),
     [
         ("fresh_residual(0.2)", [1, 0, 1]),
+        ("fresh_residual(0.3)", [0, 0, 1]),
         ("older(0.6)", [0, 1, 0]),
         ("staleness", [0, 1, 0]),
         ("lag", [0, 1.5, 0]),

@@ -162,7 +162,7 @@ class OneByOne(PullGraph):
         return np.arange(self.topology.size)
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", range(60))
 def test_nodes_of_one_kind_have_the_same_formulas(number, monkeypatch):
     """On networks that no one chose, what is said kind by kind is what is said node by node."""
     net = drawn_network(random.Random(f"kinds {number}").choice)
