@@ -110,7 +110,8 @@ def test_clients_of_several_clusters_below_one_replica():
 @pytest.mark.parametrize(
     ("network", "group", "words"),
     [
-        (drawn("s>a s>b a>c b>c a>d b>d c>e d>e", a={"downloads": C1}), "e", "share part of their path"),
+        (drawn("s>a s>b a>c b>c a>d b>d c>e d>e", a={"downloads": C1}), "e", "share part of their"),
+        (drawn("s>a s>b a>p b>q a>r b>u p>c q>c r>d u>d c>e d>e", a={"downloads": C1}), "e", "share part of their"),
         (rn.cascade(depth=1, updates=E1, downloads=E1, delay="exponential(mean=0.1)"), "level 1", "drawn from a law"),
         (rn.cooperative(**CLUSTER | {"polls": "constant(period=1)"}, delay=0.1), "cluster", "polls that take time"),
         (rn.cooperative(**CLUSTER, select="recent"), "cluster", "recent"),
