@@ -7,6 +7,7 @@ What all of them share:
     outages   when which nodes are down, between which nodes messages are cut off, and which messages are lost
     lines     bandwidth: what nodes spend it on, and the lines of messages that form if it is limited
     path      the task that all replications of a run share, and the results of one, by row and metric
+    wakes     when processes wake, whose turn it is then, and the random streams from which they draw
     tally     the sums over a path: its stretches and answers, added up by group and source
     log       the events on a path, in columns
 

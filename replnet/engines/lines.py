@@ -47,7 +47,7 @@ from replnet.network import SOURCE
 
 Shares = dict[tuple[str, str], tuple[float, float]]
 LineState = tuple[list[float], list[float], Ints]
-"""F of the exchange and F of all, and how many answers are still to leave, by node."""
+"""By node: F of its messages to replicas, F of all its messages, and how many answers to clients it has served."""
 
 
 @final

@@ -20,6 +20,7 @@ import numpy as np
 
 from replnet.engines.lines import Lines
 from replnet.engines.plan import Plan
+from replnet.engines.wakes import process_streams
 from replnet.laws import Floats, Law
 from replnet.network import Fault, on_opposite_sides
 from replnet.processes import (
@@ -180,8 +181,8 @@ class Hazards:
         """Draw the faults of the replication with the seed words `run`, whose path goes from `start` to `horizon`."""
         self._faults, self.outages = plan.faults, Outages(plan, run, max(-start, 0.0), horizon)
         self.lines = Lines(plan, start, horizon) if plan.bandwidth is not None else None
-        clock = plan.processes.clock if plan.faults.losses else plan.processes.clock[:0]
-        self._chance = streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], LOSSES)
+        processes = np.arange(plan.processes.node.size if plan.faults.losses else 0)
+        self._chance = process_streams(plan, run, processes, LOSSES)
 
     def send_pull(self, process: int, pull: int, asker: int, target: int, now: float) -> tuple[bool, bool]:
         """Put a pull in the line of its asker; return whether it arrives, and whether a reply to it would get lost.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from replnet.network import (
     Processes,
     Topology,
     faults,
+    part_of,
+    source_slices,
 )
 from replnet.processes import PAST, Words, streams, uniforms
 
@@ -49,9 +51,9 @@ FEW_SOURCES = 32  # up to so many sources, the network is searched from each of 
 
 
 def plan(network: Network) -> Plan:
-    """Return what the engines derive from a network, column by column; those of an aggregate as they are needed."""
+    """Return what the engines derive from a network, column by column; as they are needed if it comes in slices."""
     compiled = Plan(network.topology)
-    if not compiled.topology.aggregate:
+    if len(compiled.slices) == 1:
         compiled.make_columns()
     return compiled
 
@@ -120,6 +122,11 @@ class Plan:
         return np.asarray(self.processes.node[self.processes.purpose == UPDATES])
 
     @property
+    def update_clocks(self) -> Ints:
+        """The clock of the updates of every source, in the order of rows."""
+        return self.processes.clock[: self.sources.size]
+
+    @property
     def pull_processes(self) -> Ints:
         """The numbers of the downloads, polls and queries, which come behind the updates."""
         return np.arange(self.sources.size, self.processes.node.size)
@@ -137,9 +144,12 @@ class Plan:
         law: Law = self.topology.laws[self.clocks.law[self.processes.clock[process]]]
         return law
 
-    def interval_scale(self, rows: Ints) -> Floats:
-        """Return how many times longer the intervals of processes `rows` are than their laws say; inf if silent."""
-        clock = self.processes.clock[rows]
+    def interval_scale(self, processes: Ints) -> Floats:
+        """Return how many times longer the intervals of the clocks of these processes are than their laws say.
+
+        It is inf for clocks that never ring. `processes` are numbers; of sources, these are their rows.
+        """
+        clock = self.processes.clock[processes]
         shapes = np.array([law.rate for law in self.topology.laws])[self.clocks.law[clock]]
         with np.errstate(divide="ignore"):
             return np.asarray(shapes / self.clocks.rate[clock])
@@ -152,8 +162,7 @@ class Plan:
     def _by_node(self) -> IndexLists:
         """The numbers of the processes of every node, a list per node."""
         node = self.processes.node
-        order = np.argsort(node, kind="stable")
-        return IndexLists(np.searchsorted(node[order], np.arange(self.size + 1)), order)
+        return IndexLists.by_key(node, np.arange(node.size), self.size)
 
     def of_node(self, node: int) -> Ints:
         """Return the numbers of the processes of a node."""
@@ -203,44 +212,8 @@ class Plan:
             node, row = self._search_each_source()
         else:
             node, row = self._spread_all_sources()
-        order = np.lexsort((row, node))
-        return IndexLists(np.searchsorted(node[order], np.arange(self.size + 1)).astype(INDEX), row[order])
-
-    @property
-    def _ask_edges(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The edges between nodes and lists, as four arrays: asker and list asked; member and list of the member.
-
-        Copies go from members to askers. A node that polls recent contacts asks only the members of its pool that share
-        its upstream. With two-way polls, members receive from askers as well, as if they asked a list of them.
-        """
-        p, lists = self.processes, self.lists
-        processes = np.flatnonzero((p.ask > 0) & ~p.recent)
-        asker, list_asked = p.node[processes], p.candidates[processes]
-        sizes, number = lists.sizes, np.arange(lists.begin.size - 1)
-        member, list_of = lists.members, np.repeat(number, sizes)
-        if p.recent.any():
-            upstream = self.first_upstreams
-            for q in np.flatnonzero(p.recent & (p.ask > 0)).tolist():
-                siblings = self.candidates(q)
-                siblings = siblings[upstream[siblings] == upstream[p.node[q]]]
-                number = list_of.max(initial=lists.begin.size - 2) + 1
-                asker, list_asked, processes = (
-                    np.append(asker, p.node[q]),
-                    np.append(list_asked, number),
-                    np.append(processes, q),
-                )
-                member, list_of = (
-                    np.concatenate([member, siblings]),
-                    np.concatenate([list_of, np.full(siblings.size, number)]),
-                )
-        if self.has_two_way_polls:  # members of a list asked both ways get a list of the askers, as if they asked it
-            offer_lists, shift = p.two_way[processes], int(max(list_of.max(initial=-1), list_asked.max(initial=-1))) + 1
-            receives = np.isin(list_of, list_asked[offer_lists])
-            asker, list_asked, member, list_of = (
-                np.append(asker, member[receives]), np.append(list_asked, list_of[receives] + shift),
-                np.append(member, asker[offer_lists]), np.append(list_of, list_asked[offer_lists] + shift),
-            )  # fmt: skip
-        return asker, list_asked, member, list_of
+        order = np.argsort(row, kind="stable")
+        return IndexLists.by_key(node[order], row[order], self.size)
 
     @cached_property
     def first_upstreams(self) -> Ints:
@@ -251,29 +224,43 @@ class Plan:
         return upstream
 
     @property
-    def _ask_graph(self) -> Any:
-        """The sparse graph of the ways that copies take, with an edge from nodes to the lists that they are in.
+    def copy_paths(self) -> IndexLists:
+        """The graph of the ways that copies take: from nodes to the lists that they are in, from lists to their askers.
 
-        Further edges lead from every list to the nodes that ask it. Lists are numbered past all nodes.
+        Lists are numbered past all nodes. A node that polls recent contacts asks a further list: the members of its
+        pool that share its upstream. With two-way polls, copies also go from askers, through lists of their own, to all
+        members.
         """
-        from scipy.sparse import csr_array
-
-        asker, list_asked, member, list_of = self._ask_edges
-        n, lists = self.size, int(max(list_asked.max(initial=-1), list_of.max(initial=-1))) + 1
-        begin, end = np.concatenate([member, n + list_asked]), np.concatenate([n + list_of, asker])
-        return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + lists, n + lists))
+        p, lists = self.processes, self.lists
+        processes = np.flatnonzero(p.ask > 0)
+        asker, list_asked, recent = p.node[processes], p.candidates[processes].astype(np.int64), p.recent[processes]
+        member, list_of, end = [lists.members], [lists.owners.astype(np.int64)], lists.begin.size - 1
+        if recent.any():
+            upstream = self.first_upstreams
+            kinds = np.column_stack([list_asked[recent], upstream[asker[recent]]])
+            kinds, number = np.unique(kinds, axis=0, return_inverse=True)
+            list_asked[recent] = end + number.ravel()
+            for pool, upstream_shared in kinds.tolist():
+                members = lists.of(pool)
+                member.append(members[upstream[members] == upstream_shared])
+                list_of.append(np.full(member[-1].size, end))
+                end += 1
+        begins = [*member, self.size + list_asked]
+        ends = [*(self.size + number for number in list_of), asker]
+        if (back := p.two_way[processes]).any():
+            begins += [asker[back], *(self.size + end + number for number in list_of)]
+            ends += [self.size + end + list_asked[back], *member]
+            end *= 2
+        return IndexLists.by_key(np.concatenate(begins), np.concatenate(ends), self.size + end)
 
     def _search_each_source(self) -> tuple[Ints, Ints]:
         """Return all pairs in which a node can hear of a source, as an array of nodes and one of rows of sources.
 
         The graph is searched once per source.
         """
-        from scipy.sparse.csgraph import breadth_first_order
-
-        links, pairs = self._ask_graph, []
+        paths, pairs = self.copy_paths, []
         for row, source in enumerate(self.sources.tolist()):
-            nodes = breadth_first_order(links, source, return_predecessors=False).astype(np.int64)
-            nodes = nodes[(nodes < self.size) & (nodes != source)]
+            nodes = np.flatnonzero(paths.steps_from([source])[: self.size] > 0)
             pairs.append((nodes, np.full(nodes.size, row)))
         return np.concatenate([node for node, _ in pairs]), np.concatenate([row for _, row in pairs])
 
@@ -284,7 +271,9 @@ class Plan:
         """
         from scipy.sparse import csr_array
 
-        links, rows = self._ask_graph, self.sources.size
+        paths, rows = self.copy_paths, self.sources.size
+        ends = paths.begin.size - 1
+        links = csr_array((np.ones(paths.members.size, np.int8), paths.members, paths.begin), shape=(ends, ends))
         held, before = csr_array((np.ones(rows), (self.sources, np.arange(rows))), shape=(links.shape[0], rows)), -1
         while held.nnz != before:
             before = held.nnz
@@ -297,16 +286,23 @@ class Plan:
     @cached_property
     def most_hops(self) -> int:
         """The most pulls that a copy takes from its source to a node that can hear of it, on the shortest way."""
-        from scipy.sparse.csgraph import dijkstra
+        paths = self.copy_paths
+        return max(int(paths.steps_from([source])[: self.size].max()) // 2 for source in self.sources.tolist())
 
-        steps = dijkstra(self._ask_graph, indices=self.sources, unweighted=True)[:, : self.size] / 2
-        return int(steps[np.isfinite(steps)].max(initial=0))
+    def origins(self, nodes: Ints) -> Flags:
+        """Return a mask of nodes: these and all from which their copies may come, directly or not."""
+        return np.asarray(self._ways_back.steps_from(nodes)[: self.size] >= 0)
+
+    @cached_property
+    def _ways_back(self) -> IndexLists:
+        """The `copy_paths` turned round: from askers to the lists that they ask, from lists to their members."""
+        return self.copy_paths.turned_round
 
     @cached_property
     def can_hold(self) -> Flags:
         """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
         result = np.zeros((self.sources.size, self.size), np.bool_)
-        result[self.reachable_sources.members, np.repeat(np.arange(self.size), self.reachable_sources.sizes)] = True
+        result[self.reachable_sources.members, self.reachable_sources.owners] = True
         return result
 
     @cached_property
@@ -398,22 +394,14 @@ class Plan:
         cells = self.cell_numbers(np.zeros_like(deaf), self.group[deaf])
         return np.bincount(cells, minlength=self.cells[0].size).astype(float)
 
-    @property
-    def source_slice_count(self) -> int:
-        """The number of slices in which to emulate the sources of an aggregate; 1 if sources depend on one another.
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The slices of its sources that a network can be emulated in, one after another; mostly a single one."""
+        return source_slices(self.topology, COPIES_OF_SLICE)
 
-        Other kinds of networks have 1 slice as well.
-        """
-        many, alone = self.topology.aggregate, self.topology.about["kind"] == "aggregate"
-        together = not alone or many.spec.order != "independent" or self.clients.any() or self.bandwidth is not None
-        return 1 if together else max(self.sources.size * many.spec.replicas // COPIES_OF_SLICE, 1)
-
-    def source_slice(self, number: int) -> Plan:
-        """Return the plan of one slice of the aggregate's sources, by its number from 0 to `source_slice_count` - 1."""
-        ends = np.linspace(0, self.sources.size, self.source_slice_count + 1).astype(np.int64)
-        from replnet.network import part_of
-
-        return Plan(part_of(self.topology, slice(int(ends[number]), int(ends[number + 1]))))
+    def part(self, number: int) -> Plan:
+        """Return the plan of one of the `slices`, by its number."""
+        return Plan(part_of(self.topology, self.slices[number]))
 
     @cached_property
     def weight(self) -> Floats:
@@ -541,21 +529,16 @@ class Plan:
         otherwise[p.node[asking[~is_direct]]] = True
         otherwise[lists.members_of(sorted_distinct(p.candidates[p.two_way]))] = True
         processes = asking[is_direct & ~otherwise[p.node[asking]]]
-        sizes = lists.sizes[p.candidates[processes]]
-        member = np.arange(int(sizes.sum())) + np.repeat(
-            lists.begin[p.candidates[processes]] - np.cumsum(sizes) + sizes, sizes
-        )
+        sizes, member = lists.sizes[p.candidates[processes]], lists.places_of(p.candidates[processes])
         return np.repeat(processes, sizes), np.repeat(p.node[processes], sizes), row[lists.members[member]]
 
     @cached_property
     def unasked_copies(self) -> tuple[Ints, Ints]:
         """The copies that never come, as no process ever asks their source: arrays of replicas and rows of sources."""
         p, lists = self.processes, self.lists
-        wakes, is_asked_list = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
-        is_asked_list[p.candidates[wakes & (p.ask > 0)]] = True
         is_asked = np.zeros(self.size, np.bool_)
-        is_asked[lists.members[np.repeat(is_asked_list, lists.sizes)]] = True
-        node, row = np.repeat(np.arange(self.size), self.reachable_sources.sizes), self.reachable_sources.members
+        is_asked[lists.members_of(p.candidates[(self.rates > 0) & (p.ask > 0)])] = True
+        node, row = self.reachable_sources.owners, self.reachable_sources.members
         is_unasked = ~is_asked[self.sources[row]] & ~self.clients[node]
         return node[is_unasked], row[is_unasked]
 

@@ -26,11 +26,11 @@ import numpy as np
 
 from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares
 from replnet.engines.plan import Plan
+from replnet.engines.wakes import process_set
 from replnet.laws import Flags, Floats, Ints, Law
 from replnet.measure import (
     FLOOR,
     PLACES,
-    Answers,
     Question,
     StaleSpells,
     Stretches,
@@ -40,9 +40,9 @@ from replnet.measure import (
     held_mask,
     known_mask,
     never_came,
-    runs,
 )
-from replnet.processes import ProcessSet, Words, distinct_with_places
+from replnet.network import runs
+from replnet.processes import Words, distinct_with_places
 
 AFTER_ALL_UPDATES = np.nextafter(0.0, 1.0)  # the departure of copies that are fresh at time zero
 MOST_UPDATES = 1e7  # updates of the past of a path that are looked up; older copies count as unknown
@@ -166,7 +166,7 @@ class Tally:
             for law, scale, members in self._by_law(row):
                 _add_up(law.tail((at[members] - departure[members]) / scale), cell[members], self.sums.fresh_answers)
             return
-        answers = Answers(row, at, departure, self._updates)
+        answers = Stretches.answers(row, at, departure, self._updates)
         self.sums.fresh_answers += np.bincount(
             cell, (answers.stale == 0) & ~self._never_came(row, departure), self.sums.fresh_answers.size
         )
@@ -174,7 +174,8 @@ class Tally:
             of_clients = ~self._keeps_copies[cell]
             row, cell, at, departure = row[of_clients], cell[of_clients], at[of_clients], departure[of_clients]
             cell, (row, at, departure) = self._split_off_unknown(departure, cell, None, row, at, departure)
-            self._add_measured(Answers(row, at, departure, self._updates_since(row, departure)), cell)
+            updates = self._updates_since(row, departure)
+            self._add_measured(Stretches.answers(row, at, departure, updates), cell)
 
     def _charge_answers_without_copy(self, cell: Ints) -> None:
         """Add the costs of answers without a copy of the source to all metrics, from the cell of each answer."""
@@ -234,7 +235,7 @@ class Tally:
     def _update_ages(self) -> tuple[list[Law], Ints, Floats]:
         """The different laws of update ages; by row, as two arrays, the number of its law and the scale of its ages."""
         plan, rows = self._plan, np.arange(self._plan.sources.size)
-        which = plan.clocks.law[plan.processes.clock[rows]]
+        which = plan.clocks.law[plan.update_clocks]
         laws_used, number = distinct_with_places(which)
         laws = [plan.topology.laws[g].age for g in laws_used.tolist()]
         return laws, np.tile(number, self.paths), np.tile(plan.interval_scale(rows), self.paths)
@@ -293,7 +294,7 @@ class Tally:
     @cached_property
     def _rates(self) -> Floats:
         """The rate at which the source of every row changes, for all paths."""
-        return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
+        return np.tile(self._plan.clocks.rate[self._plan.update_clocks], self.paths)
 
     def _updates_since(self, row: Ints, departure: Floats) -> Updates:
         """Return the known updates of all rows, back to the earliest departure of these copies of the sources in `row`.
@@ -316,7 +317,7 @@ class Tally:
             self._updates_from[rows_short] = oldest[rows_short]
         return self._updates
 
-    def _add_measured(self, measured: Stretches | Answers, cell: Ints, node: Ints | None = None) -> None:
+    def _add_measured(self, measured: Stretches, cell: Ints, node: Ints | None = None) -> None:
         """Add what every question measures of these stretches or answers to the sums, each in its cell.
 
         `node` is the node that held each stretch; None for answers.
@@ -324,18 +325,16 @@ class Tally:
         n = self.sums.fresh.size
         self.sums.known_age += np.bincount(cell, measured.whole("time"), n)
         for name, question in self._questions.items():
-            if isinstance(measured, Answers) and not question.of_answers:
+            if not (measured.lasting or question.of_answers):
                 continue
             considered, cells = measured, cell
             if question.ahead:
                 considered, is_considered = measured.cut_at(self._horizon - question.ahead)
                 cells = cell[is_considered]
             if question.at is not None:
-                assert isinstance(considered, Stretches)
                 considered, is_considered = considered.answers_at(question.at)
                 cells = cells[is_considered]
             if question.about == "spells":
-                assert isinstance(measured, Stretches)
                 assert node is not None
                 holder = node * self._updates_from.size + measured.row
                 self.sums.costs[name] += self._spells[name].count(holder, cell, measured, n)
@@ -345,7 +344,7 @@ class Tally:
                 self._profile(name, question, considered, cells)
             self.sums.wholes[name] += np.bincount(cells, considered.whole(question.over), n)
 
-    def _profile(self, name: str, question: Question, measured: Stretches | Answers, cell: Ints) -> None:
+    def _profile(self, name: str, question: Question, measured: Stretches, cell: Ints) -> None:
         """Add the ages that a question is about to the profile of a metric, as numbers and sums by cell and grid place.
 
         A stretch adds its first age and takes away its last. `name` is the metric, and `cell` has the cell in which
@@ -360,7 +359,7 @@ class Tally:
                 _add_up(np.full(at.size, sign), at, number)
                 _add_up(sign * ages, at, total)
         if question.about == "first":
-            self._count_up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
+            self._count_up_to_date(name, cell, measured.whole("fresh"), measured.lasting)
 
     def _count_up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
         """Count copies that miss no update in the profile of the metric `name`, as younger than every age there.
@@ -458,16 +457,12 @@ def past_updates(plan: Plan, runs: Sequence[Words], rows: Ints, depth: Floats) -
     `runs` are the seed words of all paths; the rows of a path follow those of the one before. Rows of about the same
     depth are generated together.
     """
-    run, clock = np.concatenate(runs), plan.processes.clock[rows % plan.sources.size]
-    clocks, none = plan.clocks, np.zeros(1, np.uint64)
-    log_size = np.log2(np.maximum(depth * clocks.rate[clock], 1.0)).astype(np.int64)
+    run, clock = np.concatenate(runs)[rows // plan.sources.size], plan.update_clocks[rows % plan.sources.size]
+    log_size = np.log2(np.maximum(depth * plan.clocks.rate[clock], 1.0)).astype(np.int64)
     points = np.empty(rows.size, object)
     for size in np.unique(log_size).tolist():
         places = np.flatnonzero(log_size == size)
-        clock_of_row, names = clock[places], run[rows[places] // plan.sources.size] + clocks.word[clock[places]]
-        laws, rates, purposes = clocks.law[clock_of_row], clocks.rate[clock_of_row], clocks.purpose[clock_of_row]
-        clockwork = ProcessSet(plan.topology.laws, laws, rates, none, names, purposes)
-        past = clockwork.past(float(depth[places].max()))
+        past = process_set(plan, clock[places], run[places]).past(float(depth[places].max()))
         for at, row in enumerate(places.tolist()):
             points[row] = past.of(at)
     sizes = np.array([instants.size for instants in points], np.int64)

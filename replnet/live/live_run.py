@@ -218,7 +218,7 @@ def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) ->
     estimate = dict(zip(ours.keys, ours.estimates, strict=True))[key]
     deviation = paired_difference(ours.amounts(*key), reference.amounts(*key), estimate.doubt)
     effect = paired_difference(reference.amounts(*key), prompt.amounts(*key)).value
-    return Comparison(deviation, 0.0, abs(effect), 1.0 if is_share(key[1]) else estimate.value)
+    return Comparison(deviation, 0.0, abs(effect), None if is_share(key[1]) else estimate.value)
 
 
 def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:

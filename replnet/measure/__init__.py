@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         share_note,
     )
     from replnet.measure.stale_spells import StaleSpells
-    from replnet.measure.stretches import Answers, Question, Stretches, Updates, runs
+    from replnet.measure.stretches import Question, Stretches, Updates
     from replnet.measure.verdict import (
         Comparison,
         FAMILY,

@@ -193,7 +193,7 @@ class Row:
         """The pair of values that the verdict is about; None if nothing was measured."""
         if self.against or self.estimate is None:
             return self.against
-        scale = 1.0 if is_share(self.metric) else self.estimate.value
+        scale = None if is_share(self.metric) else self.estimate.value
         return Comparison(self.estimate, self.predicted, self.accuracy or 0.0, scale)
 
     def data(self, columns: Sequence[str] = COMPARED) -> dict[str, Any]:

@@ -127,7 +127,8 @@ class Stretches:
     """Time spans [begin, end) in which a node held the same copy of the source in `row`, which left it at `departure`.
 
     Each of the four is an array with an element per stretch. `updates` has all updates of these sources after the
-    earliest departure.
+    earliest departure. Unless `lasting`, they are answers: copies that clients got at an instant, both begin and end;
+    where a stretch counts for so much time, an answer counts once.
     """
 
     row: Ints
@@ -135,6 +136,12 @@ class Stretches:
     end: Floats
     departure: Floats
     updates: Updates
+    lasting: bool = True
+
+    @classmethod
+    def answers(cls, row: Ints, at: Floats, departure: Floats, updates: Updates) -> Stretches:
+        """Return the answers that clients got at these instants."""
+        return cls(row, at, at, departure, updates, lasting=False)
 
     @cached_property
     def _first_missed_index(self) -> Ints:
@@ -155,18 +162,20 @@ class Stretches:
     def _stale_parts(self) -> tuple[Ints, Floats, Floats, Floats]:
         """The stretches that become stale, in four arrays: index, first missed update, begin and end of stale part."""
         since = self.first_missed_update
-        stale = np.flatnonzero(since < self.end)
+        stale = np.flatnonzero(since < self.end if self.lasting else self.stale)
         since = since[stale]
         return stale, since, np.maximum(self.begin[stale], since), self.end[stale]
 
     @property
     def length(self) -> Floats:
-        """The length of each stretch, in units of time."""
-        return self.end - self.begin
+        """The length of each stretch, in units of time; 1 for an answer."""
+        return self.end - self.begin if self.lasting else np.ones(self.begin.size)
 
     @cached_property
     def stale(self) -> Floats:
-        """The time in each stretch in which its copy misses an update."""
+        """The time in each stretch in which its copy misses an update; 1 for an answer that misses one, else 0."""
+        if not self.lasting:
+            return (self._first_missed_index < self._index_at_begin).astype(float)
         stale, _, begin, end = self._stale_parts
         return self._spread(stale, end - begin)
 
@@ -190,13 +199,13 @@ class Stretches:
         """Return the parts of the stretches before `horizon`, and the mask of the stretches that have one."""
         begun = self.begin < horizon
         begin, end = self.begin[begun], np.minimum(self.end[begun], horizon)
-        return Stretches(self.row[begun], begin, end, self.departure[begun], self.updates), begun
+        return Stretches(self.row[begun], begin, end, self.departure[begun], self.updates, self.lasting), begun
 
-    def answers_at(self, at: float) -> tuple[Answers, Flags]:
+    def answers_at(self, at: float) -> tuple[Stretches, Flags]:
         """Return the copies held at an instant, as answers at it, and the mask of the stretches around it."""
         around = (self.begin <= at) & (at < self.end)
         row, departure = self.row[around], self.departure[around]
-        return Answers(row, np.full(row.size, at), departure, self.updates), around
+        return Stretches.answers(row, np.full(row.size, at), departure, self.updates), around
 
     def whole(self, over: Denominator) -> Floats:
         """Return, for every stretch, the whole of which its cost is a share.
@@ -215,29 +224,46 @@ class Stretches:
                 return self.length
 
     def cost(self, question: Question) -> Floats:
-        """Return the cost of every stretch: what the question adds up, over the whole stretch. Spells have none."""
+        """Return the cost of every stretch: what the question adds up, over the whole stretch. Spells have none.
+
+        The cost of an answer is what is integrated over a stretch, at its instant.
+        """
         match question.about:
             case "first":
                 stale, since, begin, end = self._stale_parts
-                return self._spread(stale, question.w2(end - since) - question.w2(begin - since))
+                return self._spread(stale, self._weigh(question, begin - since, end - since))
             case "every":
-                indices = (self._first_missed_index, self._index_at_begin, self._index_at_end)
-                return _cost_of_every(question.w2, self.updates.points, (self.begin, self.end), indices)
+                first, at_end = self._first_missed_index, self._index_at_end
+                cost, at_begin = (question.w2, self._index_at_begin) if self.lasting else (question.w, first)
+                return _cost_of_every(cost, self.updates.points, (self.begin, self.end), (first, at_begin, at_end))
             case "count":
-                return self._integrate_count()
+                return self._integrate_count() if self.lasting else self._missed_count.astype(float)
             case "last":
                 stale, _, begin, end = self._stale_parts
+                if not self.lasting:
+                    return self._spread(stale, end - self.updates.points[self._index_at_begin[stale] - 1])
                 row = self.row[stale]
                 return self._spread(stale, self._integrate_age(row, end) - self._integrate_age(row, begin))
             case "data":
-                return question.w2(self.end - self.departure) - question.w2(self.begin - self.departure)
+                return self._weigh(question, self.begin - self.departure, self.end - self.departure)
             case "still":
+                if not self.lasting:
+                    return (self.first_missed_update > self.end + question.ahead).astype(float)
                 fresh_so_long = np.minimum(self.end, self.first_missed_update - question.ahead)
                 return np.maximum(fresh_so_long - self.begin, 0.0)
             case "turns":
                 return self._count_turns(question.ahead)
             case "spells":
                 raise AssertionError("spells go on from stretch to stretch")
+
+    def _weigh(self, question: Question, first_ages: Floats, last_ages: Floats) -> Floats:
+        """Return the integrals of the question's weight from first to last ages, or, for answers, the weights."""
+        return question.w2(last_ages) - question.w2(first_ages) if self.lasting else question.w(last_ages)
+
+    @property
+    def _missed_count(self) -> Ints:
+        """The number of updates that the copy of each stretch misses at its begin."""
+        return self._index_at_begin - self._first_missed_index
 
     def _count_turns(self, ahead: float) -> Floats:
         """Return 1 for each stretch whose copy makes its holder stale after more than `ahead` of being fresh, else 0.
@@ -248,16 +274,17 @@ class Stretches:
         instant = self.first_missed_update - ahead
         return ((self.begin <= instant) & (instant < self.end)).astype(float)
 
-    def ages(self, question: Question) -> tuple[Ints, Floats, Floats]:
+    def ages(self, question: Question) -> tuple[Ints, Floats, Floats | None]:
         """Return the indices of the stretches with the age that the question is about, its first and its last value.
 
-        All three are arrays. The age is that of the `data`, or the time since the first missed update, which only stale
-        copies have.
+        All three are arrays; the last is None for answers, as these do not last. The age is that of the `data`, or the
+        time since the first missed update, which only stale copies have.
         """
-        if question.about == "data":
-            return np.arange(self.begin.size), self.begin - self.departure, self.end - self.departure
-        stale, since, begin, end = self._stale_parts
-        return stale, begin - since, end - since
+        if question.about != "data":
+            with_age, since, begin, end = self._stale_parts
+        else:
+            with_age, since, begin, end = np.arange(self.begin.size), self.departure, self.begin, self.end
+        return with_age, begin - since, end - since if self.lasting else None
 
     def _spread(self, stretches: Ints, cost: Floats) -> Floats:
         """Return the costs of all stretches from those of some, whose indices are `stretches`; the others cost 0."""
@@ -273,7 +300,7 @@ class Stretches:
         sums = np.append(0.0, np.cumsum(since))
         first, last = self._index_at_begin, self._index_at_end
         inside = (last - first) * (self.end - origin[self.row]) - (sums[last] - sums[first])
-        return np.asarray((first - self._first_missed_index) * self.length + inside)
+        return np.asarray(self._missed_count * self.length + inside)
 
     def _integrate_age(self, row: Ints, t: Floats) -> Floats:
         """Return the integral of the time since the last update, from the first update of each `row` to instant `t`.
@@ -286,90 +313,6 @@ class Stretches:
         squares = np.cumsum(gaps**2 / 2)
         last = self.updates.index_after(row, t, including=True) - 1
         return np.asarray(squares[last] + (t - points[last]) ** 2 / 2)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Instants `at` which clients got a copy of the source in `row`, which left it at `departure`.
-
-    Each of the three is an array with an element per answer. `updates` has all updates of these sources after the
-    earliest departure.
-    """
-
-    row: Ints
-    at: Floats
-    departure: Floats
-    updates: Updates
-
-    @cached_property
-    def _first_missed_index(self) -> Ints:
-        """The index, for each answer, of the first update that its copy misses."""
-        return self.updates.index_after(self.row, self.departure, including=True)
-
-    @cached_property
-    def _index_now(self) -> Ints:
-        """The index, by answer, of the first update of its source after `at`, no less than the first missed one."""
-        return np.maximum(self.updates.index_after(self.row, self.at, including=True), self._first_missed_index)
-
-    @cached_property
-    def stale(self) -> Floats:
-        """The numbers 1 for answers that miss an update, and 0 for the others."""
-        return (self._first_missed_index < self._index_now).astype(float)
-
-    def cut_at(self, horizon: float) -> tuple[Answers, Flags]:
-        """Return the answers before `horizon`, and the mask of these among all."""
-        early = self.at < horizon
-        return Answers(self.row[early], self.at[early], self.departure[early], self.updates), early
-
-    def whole(self, over: Denominator) -> Floats:
-        """Return, for every answer, the whole of which its cost is a share: by default 1.
-
-        For `stale` and `fresh` it is 1 if the answer is so, and else 0.
-        """
-        match over:
-            case "stale":
-                return self.stale
-            case "fresh":
-                return 1 - self.stale
-            case _:
-                return np.ones(self.at.size)
-
-    def cost(self, question: Question) -> Floats:
-        """Return the cost of every answer: what the question adds up, at the instant of the answer.
-
-        Turns and spells have none, as answers do not last.
-        """
-        stale = np.flatnonzero(self.stale)
-        costs, points = np.zeros(self.at.size), self.updates.points
-        first, now = self._first_missed_index, self._index_now
-        match question.about:
-            case "first":
-                costs[stale] = question.w(self.at[stale] - points[first[stale]])
-            case "every":
-                costs = _cost_of_every(question.w, points, (self.at, self.at), (first, first, now))
-            case "count":
-                costs[stale] = now[stale] - first[stale]
-            case "last":
-                costs[stale] = self.at[stale] - points[now[stale] - 1]
-            case "data":
-                costs = question.w(self.at - self.departure)
-            case "still":
-                costs = (self.updates.at_index(self.row, first) > self.at + question.ahead).astype(float)
-            case "turns" | "spells":
-                raise AssertionError("answers do not last")
-        return costs
-
-    def ages(self, question: Question) -> tuple[Ints, Floats, None]:
-        """Return the indices of the answers with the age that the question is about, these ages, and None.
-
-        The age is that of the `data`, or the time since the first missed update, which only stale answers have. None
-        stands for the last ages of stretches, as answers do not last.
-        """
-        if question.about == "data":
-            return np.arange(self.at.size), self.at - self.departure, None
-        stale = np.flatnonzero(self.stale)
-        return stale, self.at[stale] - self.updates.points[self._first_missed_index[stale]], None
 
 
 def _cost_of_every(
@@ -405,9 +348,3 @@ def _slices(count: Ints) -> Iterator[slice]:
         stop = max(int(np.searchsorted(ends, done + MOST_PAIRS_AT_ONCE, side="right")), begin + 1)
         yield slice(begin, stop)
         begin = stop
-
-
-def runs(begin: Ints, length: Ints) -> Ints:
-    """Return begin[c], begin[c] + 1, ..., which are length[c] numbers, for every c in turn."""
-    ends = np.cumsum(length)
-    return np.asarray(np.repeat(begin - ends + length, length) + np.arange(ends[-1] if ends.size else 0))

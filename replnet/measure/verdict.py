@@ -27,13 +27,13 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 class Comparison:
     """A measured value beside the predicted one (None without a prediction), with the accuracy that this claims.
 
-    The half-width of the interval is judged as a share of `scale`: 1 for shares, else the value.
+    The half-width of the interval is judged as a share of `scale`, the value; of shares as it is, with a scale of None.
     """
 
     estimate: Estimate
     predicted: float | None
     accuracy: float = 0.0
-    scale: float = 1.0
+    scale: float | None = None
 
     @property
     def beyond(self) -> float:
@@ -69,16 +69,17 @@ class Comparison:
         """
         assert self.predicted is not None
         near = self.predicted + math.copysign(self.accuracy, self.beyond)
-        each = {0.0: 1 - near, 1.0: near}.get(self.estimate.value, 0.0) if self.scale == 1 else 0.0
+        each = {0.0: 1 - near, 1.0: near}.get(self.estimate.value, 0.0) if self.scale is None else 0.0
         return min(max(each, 0.0), 1.0) ** self.estimate.replications
 
     def is_open(self, resolution: float) -> bool:
         """Whether the interval is too wide to agree, or has no width although the value is off the prediction.
 
-        It is too wide if its half-width is above `resolution` times `scale`.
+        It is too wide if its half-width is above `resolution`, times `scale` if that is not None.
         """
         alike = self.estimate.error == 0 and self.predicted is not None and self.beyond != 0
-        return alike or not self.estimate.half_width <= resolution * abs(self.scale)
+        widest = resolution * (1.0 if self.scale is None else abs(self.scale))
+        return alike or not self.estimate.half_width <= widest
 
 
 def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> list[str]:

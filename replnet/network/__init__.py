@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         single,
     )
     from replnet.network.parts import HELP, TimeUnit
-    from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, sources_of
+    from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, source_slices, sources_of
     from replnet.network.specification import KINDS, schema
     from replnet.network.topology import (
         BestOfView,
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         SOURCE,
         Topology,
         UPDATES,
+        runs,
     )
     from replnet.text import InputError, Problem, shipped, shipped_names
 else:

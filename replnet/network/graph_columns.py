@@ -6,7 +6,7 @@ attributes of nodes with equal fields and similar links are worked out and check
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast, final
@@ -16,7 +16,7 @@ import numpy as np
 from replnet.laws import Flags, Ints
 from replnet.network.graph_fields import Graph, NodeFields
 from replnet.network.links import EVERY, Links
-from replnet.network.topology import CLIENT, INDEX, REPLICA, ROLES, SOURCE, Topology
+from replnet.network.topology import CLIENT, INDEX, REPLICA, ROLES, SOURCE, IndexLists, Topology
 from replnet.text import FieldsError
 
 FieldProblem = tuple[tuple[str | int, ...], str, str]
@@ -474,13 +474,13 @@ def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
     """
     groups = ["source", "unreached", "clients", "by polls"]
     group = graph.role.astype(np.int64)
-    below, peers = _below(graph.edges.of(DOWNLOAD), len(graph.names)), graph.edges.of(PEER)
-    levels = _levels(np.flatnonzero(graph.role == SOURCE).tolist(), below)
-    reached, level = np.array([*levels], np.int64), np.array([*levels.values()], np.int64)
-    group[reached] = np.where(level > 0, level + len(groups) - 1, group[reached])
+    downloads = graph.edges.of(DOWNLOAD)
+    below = IndexLists.by_key(downloads.upstream, downloads.downstream, len(graph.names))
+    level = below.steps_from(np.flatnonzero(graph.role == SOURCE))
+    group[level > 0] = level[level > 0] + len(groups) - 1
     groups += [f"level {i}" for i in range(1, int(level.max(initial=0)) + 1)]
-    if len(levels) < len(graph.names) and (graph.pooled or peers.kind.size):
-        group[_by_polls(graph, set(levels), below, _pollers(graph, peers))] = groups.index("by polls")
+    if (level < 0).any() and (graph.pooled or graph.edges.of(PEER).kind.size):
+        group[_by_polls(graph, np.flatnonzero(level >= 0), downloads) & (level < 0)] = groups.index("by polls")
     for i, node in enumerate(graph.spec.nodes.values()):
         if node.group:
             groups += [node.group] if node.group not in groups else []
@@ -488,68 +488,36 @@ def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
     return group, groups
 
 
-def _below(edges: DirectedLinks, size: int) -> list[Any]:
-    """Return for each of `size` nodes the downstream nodes of the edges that begin at it, a list or an empty tuple."""
-    downstreams: list[Any] = [()] * size
-    for upstream, downstream in zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True):
-        if not downstreams[upstream]:
-            downstreams[upstream] = []
-        downstreams[upstream].append(downstream)
-    return downstreams
+def _by_polls(graph: _SpecifiedGraph, reached: Ints, downloads: DirectedLinks) -> Flags:
+    """Return a mask of the nodes that data gets to from those in `reached`, by `downloads` and polls, these included.
 
-
-def _pollers(graph: _SpecifiedGraph, peers: DirectedLinks) -> list[Any]:
-    """Return for each node a list of the nodes that may receive its copies by polls along the links `peers`.
-
-    These are the askers, and with two-way polls the nodes asked as well. The list of none is an empty tuple.
+    With two-way polls data goes from askers to the nodes asked as well.
     """
+    peers = graph.edges.of(PEER)
     two_way = peers.where(np.array([_two_way(graph, node) for node in graph.spec.nodes.values()])[peers.downstream])
-    upstream = np.concatenate([peers.upstream, two_way.downstream])
-    return _below(
-        peers._replace(upstream=upstream, downstream=np.append(peers.downstream, two_way.upstream)), graph.role.size
-    )
-
-
-def _levels(starts: list[int], below: list[Any]) -> dict[int, int]:
-    """Return the least number of steps from `starts` to every node that can be reached from them, by node.
-
-    `below[i]` lists the nodes one step from node i.
-    """
-    levels, queue = dict.fromkeys(starts, 0), deque(starts)
-    while queue:
-        i = queue.popleft()
-        for other in below[i]:
-            if other not in levels:
-                levels[other] = levels[i] + 1
-                queue.append(other)
-    return levels
-
-
-def _by_polls(graph: _SpecifiedGraph, reached: set[int], below: list[Any], polled: list[Any]) -> list[int]:
-    """Return the replicas that data reaches only by polls; `reached` are the nodes that it reaches by downloads alone.
-
-    `below` and `polled` list for each node those that receive its copies by downloads, and by polls along links;
-    members of the pools of two-way pollers are added to `polled` here.
-    """
-    pollers: dict[tuple[str, int], list[int]] = defaultdict(list)
-    pools: dict[int, list[tuple[str, int]]] = defaultdict(list)
-    # Recent contacts share an upstream; a node that polls at random may ask any member.
+    begin = [downloads.upstream, peers.upstream, two_way.downstream]
+    end = [downloads.downstream, peers.downstream, two_way.upstream]
+    # Data takes one more step through a number past all nodes: from the members of a pool to those that poll it, or
+    # back. Recent contacts share an upstream; a node that polls at random may ask any member.
+    askers: dict[tuple[str, int], list[int]] = defaultdict(list)
+    givers: dict[str, list[int]] = defaultdict(list)
     for i, pool in graph.pooled.items():
         if graph.role[i] == REPLICA:
             recent = (graph.node(i).select or graph.spec.select) == "recent"
-            pollers[pool, int(graph.above[i]) if recent else ANY_UPSTREAM].append(i)
+            askers[pool, int(graph.above[i]) if recent else ANY_UPSTREAM].append(i)
             if _two_way(graph, graph.node(i)):
-                polled[i] = [*polled[i], *graph.pools[pool].tolist()]
-    for pool, members in graph.pools.items():
-        for i in members.tolist():
-            pools[i] += [(pool, ANY_UPSTREAM), (pool, int(graph.above[i]))]
-    seen, queue = set(reached), deque(reached)
-    while queue:
-        i = queue.popleft()
-        # One member is enough to reach all nodes that poll the pool.
-        through = [other for pool in pools.get(i, ()) for other in pollers.pop(pool, ())]
-        for other in (*below[i], *polled[i], *through):
-            if other not in seen:
-                seen.add(other)
-                queue.append(other)
-    return list(seen - reached)
+                givers[pool].append(i)
+    size = len(graph.names)
+    for (pool, upstream), nodes in askers.items():
+        members = graph.pools[pool]
+        members = members[(graph.above[members] == upstream) | (upstream == ANY_UPSTREAM)]
+        begin += [members, np.full(len(nodes), size)]
+        end += [np.full(members.size, size), np.array(nodes)]
+        size += 1
+    for pool, nodes in givers.items():
+        members = graph.pools[pool]
+        begin += [np.array(nodes), np.full(members.size, size)]
+        end += [np.full(len(nodes), size), members]
+        size += 1
+    ways = IndexLists.by_key(np.concatenate(begin), np.concatenate(end), size)
+    return np.asarray(ways.steps_from(reached)[: len(graph.names)] >= 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, cast, final
 
 import numpy as np
@@ -267,6 +268,19 @@ def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, A
     else:
         topology.views += [BestOfView(view.group, replicas[view.nodes], view.ask) for view in aggregate.views[1:]]
     return replicas
+
+
+def source_slices(topology: Topology, copies: int) -> list[slice]:
+    """Return the slices of a network's sources that exchange nothing, each with some `copies` of them.
+
+    Only an aggregate has several, unless its sources share downloads, a client or bandwidth; else one has them all.
+    """
+    many = topology.aggregate
+    alone = topology.about["kind"] == "aggregate" and many.spec.order == "independent"
+    if not alone or topology.clients.any() or topology.bandwidth is not None:
+        return [slice(0, topology.sources.size)]
+    ends = np.linspace(0, many.size, max(many.size * many.spec.replicas // copies, 1) + 1).astype(np.int64).tolist()
+    return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def part_of(topology: Topology, sources: slice) -> Topology:

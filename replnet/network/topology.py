@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws import Flags, Floats, Ints, Law, at_rate
+from replnet.laws import Flags, Floats, Ints, Law, at_rate, sorted_distinct
 from replnet.processes import PURPOSES, Words, name_words
 
 ROLES = ("source", "replica", "client")
@@ -37,6 +37,12 @@ UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "do
 PURPOSE_OF = {"updates": UPDATES, "downloads": DOWNLOADS, "polls": POLLS, "queries": QUERIES}
 LINK_KINDS = {DOWNLOADS: "download", POLLS: "peer", QUERIES: "query"}
 INDEX = np.int32  # the type of numbers of nodes, processes, clocks and lists; passes.py has fewer bits for nodes
+
+
+def runs(begin: Ints, length: Ints) -> Ints:
+    """Return begin[c], begin[c] + 1, ..., which are length[c] numbers, for every c in turn."""
+    ends = np.cumsum(length)
+    return np.asarray(np.repeat(begin - ends + length, length) + np.arange(ends[-1] if ends.size else 0))
 
 
 @final
@@ -114,6 +120,12 @@ class IndexLists(NamedTuple):
     begin: Ints
     members: Ints
 
+    @classmethod
+    def by_key(cls, keys: Ints, members: Ints, count: int) -> IndexLists:
+        """Return `count` lists, of fewer than 2**31 members in all: list l has those whose key is l, in their order."""
+        begin = np.append(0, np.cumsum(np.bincount(keys, minlength=count))).astype(INDEX)
+        return cls(begin, members[np.argsort(keys, kind="stable")])
+
     def of(self, number: int) -> Ints:
         """Return the list with this number."""
         return self.members[self.begin[number] : self.begin[number + 1]]
@@ -124,10 +136,38 @@ class IndexLists(NamedTuple):
         is_listed[numbers] = True
         return self.members[np.repeat(is_listed, self.sizes)]
 
+    def places_of(self, numbers: Ints) -> Ints:
+        """Return the indices in `members` of all members of the lists with these numbers, list after list."""
+        return runs(self.begin[numbers], self.begin[numbers + 1] - self.begin[numbers])
+
     @property
     def sizes(self) -> Ints:
         """The number of members of every list."""
         return np.diff(self.begin)
+
+    @property
+    def owners(self) -> Ints:
+        """The number of the list that every member is in."""
+        return np.repeat(np.arange(self.begin.size - 1, dtype=INDEX), self.sizes)
+
+    @property
+    def turned_round(self) -> IndexLists:
+        """The graph with all its steps turned round, if these lists are a graph as in `steps_from`."""
+        return IndexLists.by_key(self.members, self.owners, self.begin.size - 1)
+
+    def steps_from(self, starts: Sequence[int] | Ints) -> Ints:
+        """Return the least number of steps from any of `starts` to every list, -1 where no steps lead.
+
+        The lists are a graph: a step goes from a list to one that it has the number of as a member.
+        """
+        steps, count = np.full(self.begin.size - 1, -1), 0
+        new = np.asarray(starts, np.int64)
+        while new.size:
+            steps[new] = count
+            count += 1
+            ends = self.members[self.places_of(new)]
+            new = sorted_distinct(ends[steps[ends] < 0])
+        return steps
 
 
 class Clocks(NamedTuple):

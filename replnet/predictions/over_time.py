@@ -8,8 +8,8 @@ from typing import final
 
 from replnet.ages import InformationAge, NoFormulaError, PullAge, SinceCut, SinceEmpty, SinceFresh, Sum
 from replnet.laws import Exponential
-from replnet.network import DOWNLOADS, POLLS, Crash, Fault, LinkFault, on_opposite_sides
-from replnet.predictions.pull_graph import Asker, PullGraph
+from replnet.network import Crash, Fault, LinkFault, on_opposite_sides
+from replnet.predictions.pull_graph import PullGraph
 
 SHORTEST_TIME = 1e-15  # in units of the scale of an age: what stands for time zero itself
 
@@ -74,7 +74,7 @@ class Transients:
         `copy` is its stationary age, and `ended` is how long ago the crash was over, below 0 if it is not yet. Raise
         NoFormulaError where there is no formula.
         """
-        replicas = self._origins_of(node) - set(self._graph.sources)
+        replicas = self._graph.origins(node) - set(self._graph.sources)
         if set(crash.nodes) & set(self._graph.sources):
             raise NoFormulaError("sources that crash on a schedule")
         if not replicas <= set(crash.nodes) and replicas & set(crash.nodes) != {node}:
@@ -95,28 +95,12 @@ class Transients:
 
     def _concerns(self, fault: Crash | LinkFault, node: int) -> bool:
         """Whether a fault strikes this node, or any node from which its data may come."""
-        origins = self._origins_of(node)
+        origins = self._graph.origins(node)
         if isinstance(fault, Crash):
             return bool(origins & set(fault.nodes))
         side = fault.side
-        pairs = ((i, j) for i in origins for asker in self._askers(i) for j in asker.candidates.tolist())
+        pairs = ((i, j) for i in origins for asker in self._graph.getters_of(i) for j in asker.candidates.tolist())
         return any(on_opposite_sides(int(side[i]), int(side[j])) for i, j in pairs)
-
-    def _origins_of(self, node: int) -> set[int]:
-        """Return the nodes from which a node's data may come, sources and itself among them."""
-        origins, waiting, seen = {node}, [node], set[int]()
-        while waiting:
-            for asker in self._askers(waiting.pop()):
-                if asker.list_number not in seen:  # members of one list are met once, and not by each of its users
-                    seen.add(asker.list_number)
-                    more = set(asker.candidates.tolist()) - origins
-                    origins |= more
-                    waiting += more
-        return origins
-
-    def _askers(self, node: int) -> list[Asker]:
-        """Return the processes by which a node gets copies: downloads and polls."""
-        return [asker for purpose in (DOWNLOADS, POLLS) for asker in self._graph.askers_of(node, purpose)]
 
 
 def _begin(fault: Fault) -> float:

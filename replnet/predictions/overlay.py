@@ -29,7 +29,7 @@ from replnet.ages.overlays import (
     start_from_kind,
 )
 from replnet.laws import Exponential
-from replnet.network import DOWNLOADS, POLLS
+from replnet.network import DOWNLOADS
 from replnet.predictions.availability import both_ways, require_steady, successful
 from replnet.predictions.pull_graph import Asker, PullGraph
 
@@ -187,7 +187,7 @@ class Overlay:
         for other in (node, self._source):
             require_steady(self._graph, other)
         hits, contacts = dict[float, float](), list[NodePull]()
-        for asker in (*self._graph.askers_of(node, DOWNLOADS), *self._graph.askers_of(node, POLLS)):
+        for asker in self._graph.getters_of(node):
             if not asker.ask:
                 continue
             if asker.recent:

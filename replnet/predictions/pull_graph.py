@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from replnet.ages import NoFormulaError
 from replnet.laws import Array, Constant, Exponential, Flags, Ints, Law, at_rate, sorted_distinct
-from replnet.network import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Faults, IndexLists, Topology, faults
+from replnet.network import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Faults, IndexLists, Topology, faults, runs
 
 
 class Asker(NamedTuple):
@@ -146,6 +146,10 @@ class PullGraph:
         processes = range(self._begins[node], self._begins[node + 1])
         return [self._asker(q) for q in processes if self.topology.processes.purpose[q] == purpose]
 
+    def getters_of(self, node: int) -> list[Asker]:
+        """Return the processes by which a node gets copies: downloads, then polls."""
+        return [*self.askers_of(node, DOWNLOADS), *self.askers_of(node, POLLS)]
+
     @cached_property
     def _begins(self) -> array[int]:
         """The number of the first process of every node that is not updates, and of the end of the last node.
@@ -249,8 +253,7 @@ class PullGraph:
         first, last = (np.searchsorted(upstream[order], np.arange(n), side=side) for side in ("left", "right"))
         level = np.flatnonzero((upstream < 0) & (last > first))
         while level.size:  # downstream, one level after the other
-            count = last[level] - first[level]
-            level = order[np.repeat(first[level] - np.cumsum(count) + count, count) + np.arange(count.sum())]
+            level = order[runs(first[level], last[level] - first[level])]
             same = number_distinct_rows(settings[level], kind[upstream[level]])
             kind[level] = level[np.unique(same, return_index=True)[1]][same]
             level = level[last[level] > first[level]]
@@ -277,7 +280,7 @@ class PullGraph:
         p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
         processes = np.flatnonzero(p.ask > 0)
         asker, list_asked, number = p.node[processes], p.candidates[processes], lists.begin.size - 1
-        members_of, numbers_of = [lists.members], [np.repeat(np.arange(number), lists.sizes)]
+        members_of, numbers_of = [lists.members], [lists.owners]
         home = np.full(n, -1)
         pulls = processes[p.purpose[processes] == DOWNLOADS]
         home[p.node[pulls]] = lists.members[lists.begin[p.candidates[pulls]]]
@@ -296,21 +299,23 @@ class PullGraph:
             begin += [asker[back], n + number + np.concatenate(numbers_of)]
             end += [n + number + list_asked[back], np.concatenate(members_of)]
             number *= 2
-        order = np.argsort(starts := np.concatenate(begin), kind="stable")
-        sizes = np.bincount(starts, minlength=n + number)
-        return IndexLists(np.append(0, np.cumsum(sizes)), np.concatenate(end)[order])
+        return IndexLists.by_key(np.concatenate(begin), np.concatenate(end), n + number)
 
     def descendants(self, nodes: Sequence[int]) -> Flags:
         """Return a mask of nodes: these and all that can get copies from them, directly or not."""
-        first, ends = self._copy_paths
-        is_reached, new = np.zeros(first.size - 1, np.bool_), np.array(nodes, np.int64)
-        is_reached[new] = True
-        while new.size:
-            sizes = first[new + 1] - first[new]
-            followers = ends[np.repeat(first[new] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
-            new = sorted_distinct(followers[~is_reached[followers]])
-            is_reached[new] = True
-        return is_reached[: self.topology.size]
+        return np.asarray(self._copy_paths.steps_from(nodes)[: self.topology.size] >= 0)
+
+    def origins(self, node: int) -> set[int]:
+        """Return a node and all nodes, sources among them, from which its copies may come by downloads and polls."""
+        origins, waiting, lists_met = {node}, [node], set[int]()
+        while waiting:
+            for asker in self.getters_of(waiting.pop()):
+                if asker.list_number not in lists_met:  # members of one list are met once, and not by each of its users
+                    lists_met.add(asker.list_number)
+                    new = set(asker.candidates.tolist()) - origins
+                    origins |= new
+                    waiting += new
+        return origins
 
     @cached_property
     def reachable(self) -> list[Flags]:
@@ -351,7 +356,7 @@ class PullGraph:
         odd = p.recent | (p.turns > 1) | (clocks.schedule[p.clock] >= 0) | ~poisson[clocks.law[p.clock]]
         for crash in faults.crashes:
             odd |= np.isin(p.node, crash.nodes) | (self.sources[row] in crash.nodes)
-        list_of_member = np.repeat(np.arange(lists.sizes.size), lists.sizes)
+        list_of_member = lists.owners
         for way in faults.losses:  # how much is lost depends on the node asked
             first = way.side[lists.members[np.minimum(lists.begin[:-1], lists.members.size - 1)]]
             mixed = np.bincount(list_of_member, way.side[lists.members] != first[list_of_member], first.size) > 0

@@ -417,7 +417,7 @@ class SourceAges:
         """Raise NoFormulaError if two of these nodes depend on the same replica, or on one process of downloads."""
         seen, clocks = set[int](), set[int]()
         for node in nodes:
-            ancestors = self._ancestors(node)
+            ancestors = self._graph.origins(node) - set(self._graph.sources)
             if ancestors & seen:
                 raise NoFormulaError("the replicas asked share part of their path")
             clocks_of_node = {
@@ -426,17 +426,6 @@ class SourceAges:
             if clocks_of_node & clocks:
                 raise NoFormulaError(TURNS)
             seen, clocks = seen | ancestors, clocks | clocks_of_node
-
-    def _ancestors(self, node: int) -> set[int]:
-        """Return a node and every replica from which its copies may come."""
-        seen, waiting = {node}, [node]
-        while waiting:
-            replica = waiting.pop()
-            for asker in (*self._graph.askers_of(replica, DOWNLOADS), *self._graph.askers_of(replica, POLLS)):
-                new = set(asker.candidates.tolist()) - seen - set(self._graph.sources)
-                seen |= new
-                waiting += new
-        return seen
 
     def _one_of_each(self, key: object, age: InformationAge) -> InformationAge:
         """Return the age kept under this key; if there is none, keep `age` and return it.

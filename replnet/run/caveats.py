@@ -40,20 +40,11 @@ def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
     nodes that can hold a copy of it; -1 stands for all sources. Processes that never wake or follow a schedule are left
     out.
     """
-    p, lists = plan.processes, plan.lists
-    upstream, lists_asked = np.zeros(plan.size, np.bool_), np.zeros(lists.begin.size - 1, np.bool_)
-    upstream[[i for i in plan.members(group).tolist() if i < plan.size]] = True
-    for view in plan.topology.views:
-        upstream[view.nodes] |= view.group == plan.groups[group]
-    before = -1
-    while before != (before := int(upstream.sum())):
-        lists_asked[p.candidates[upstream[p.node] & (p.ask > 0)]] = True
-        upstream[lists.members[np.repeat(lists_asked, lists.sizes)]] = True
+    p, views = plan.processes, [view.nodes for view in plan.topology.views if view.group == plan.groups[group]]
+    upstream = plan.origins(np.concatenate([np.flatnonzero(plan.group == group), *views]))
     if row >= 0:
         hears = np.zeros(plan.size, np.bool_)
-        hears[np.repeat(np.arange(plan.size), plan.reachable_sources.sizes)[plan.reachable_sources.members == row]] = (
-            True
-        )
+        hears[plan.reachable_sources.owners[plan.reachable_sources.members == row]] = True
         hears[plan.sources[row]] = True
         upstream &= hears
     processes = np.flatnonzero(upstream[p.node] & (plan.rates > 0) & (plan.clocks.schedule[p.clock] < 0))
@@ -175,38 +166,48 @@ def _laws(plan: Plan, processes: Ints, *excluded: int) -> list[Law]:
     )
 
 
-def aggregate_phase_lock_note(plan: Plan, replications: int) -> str:
-    """Return a note if processes of an aggregate keep their phases all along a replication, else an empty text.
-
-    These are downloads by different replicas at intervals on a lattice, or the updates and the downloads of a source on
-    lattices with a common multiple, of which the first MOST_SOURCES_CHECKED sources are checked. The note says that the
-    results are averaged over the random phases of so many `replications`. The plan must be that of an aggregate.
-    """
-    many, over = plan.topology.aggregate, f"averaged over {replications} random phases"
-    if many.spec.replicas > 1 and many.spec.share == "independently" and has_coarse_lattice(many.downloads):
-        return f"phase-lock: downloads by different replicas keep their phases; {over}"
-    if not (many.independently and has_coarse_lattice(many.downloads)):
-        return ""
-    sources, frequencies = many.sources, many.frequencies
-    for i in range(min(sources.size, MOST_SOURCES_CHECKED)):
-        shape = sources.shapes[sources.which[i]]
-        if has_coarse_lattice(shape) and sources.rates[i] > 0 and frequencies[i] > 0:
-            update_span = shape.span * shape.rate / sources.rates[i]
-            download_span = many.downloads.span * many.downloads.rate / frequencies[i]
-            if commensurable(float(update_span), float(download_span)):
-                return f"phase-lock: changes and downloads keep their phases; {over}"
-    return ""
-
-
 def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int) -> str:
     """Return a note if two of the `upstream` processes keep their phases, else an empty text.
 
     They do if their intervals lie on lattices with a common multiple. Within a replication nothing averages over these
     phases, only over the `replications` (their number) does. `upstream` has the numbers of processes; queries do not
-    count, and updates only if freshness is `sampled` against them. For aggregates `upstream` is not looked at.
+    count, and updates only if freshness is `sampled` against them. Where processes have rates of their own, `upstream`
+    is not looked at.
     """
-    if plan.topology.aggregate is not None:
-        return aggregate_phase_lock_note(plan, replications)
+    many_sources = bool(plan.topology.process_columns)
+    locked = _locked_columns(plan) if many_sources else _locked_laws(plan, upstream, sampled)
+    over = f"averaged over {replications} random phases" if replications > 1 else "this is one random phase"
+    return f"phase-lock: {locked} keep their phases; {over}" if locked else ""
+
+
+def _locked_columns(plan: Plan) -> str:
+    """Return in words which processes of many sources keep their phases; empty if none do.
+
+    These are downloads by different replicas at intervals on a lattice, or the updates and the downloads of a source on
+    lattices with a common multiple, of which the first MOST_SOURCES_CHECKED sources are checked.
+    """
+    updates, downloads = plan.topology.process_columns
+    law = downloads.laws[0]
+    if downloads.schedule is not None or not has_coarse_lattice(law):
+        return ""
+    if downloads.clock is None:  # each replica downloads at instants of its own
+        return "downloads by different replicas"
+    first = slice(MOST_SOURCES_CHECKED)
+    kinds = (column[first].tolist() for column in (updates.law, updates.rate, downloads.rate))
+    for which, changes, pulls in zip(*kinds, strict=True):
+        shape = updates.laws[which]
+        if has_coarse_lattice(shape) and changes > 0 and pulls > 0:
+            spans = float(shape.span or 0) * shape.rate / changes, float(law.span or 0) * law.rate / pulls
+            if commensurable(*spans):
+                return "changes and downloads"
+    return ""
+
+
+def _locked_laws(plan: Plan, upstream: Ints, sampled: bool) -> str:
+    """Return in words which two of the `upstream` processes keep their phases, by their laws; empty if none do.
+
+    Updates count only if freshness is `sampled`.
+    """
     p, clocks = plan.processes, plan.clocks
     processes = upstream[~np.isin(p.purpose[upstream], [QUERIES, *([] if sampled else [UPDATES])])]
     lattice_kinds = np.column_stack([clocks.law[p.clock[processes]], plan.interval_scale(processes)])
@@ -219,9 +220,7 @@ def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int
     for a, b in combinations_with_replacement(range(len(lattices)), 2):
         (first, first_span, first_count), (second, second_span, _) = lattices[a], lattices[b]
         if (a != b or first_count > 1) and commensurable(first_span, second_span):
-            pair = f"{first} and {second} keep" if a != b else f"processes with {first} keep"
-            over = f"averaged over {replications} random phases" if replications > 1 else "this is one random phase"
-            return f"phase-lock: {pair} their phases; {over}"
+            return f"{first} and {second}" if a != b else f"processes with {first}"
     return ""
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paths import task
 
 import replnet as rn
 from replnet.engines.lines import Lines
-from replnet.engines.nodes import step
 from replnet.engines.plan import plan
 
 E1 = "exponential(rate=1)"
@@ -58,34 +56,6 @@ class TestLine:
         assert [lines.answer(1, 2, 1.0) for _ in range(3)] == [0.0, 0.5, 1.0]
         assert [lines.send_pull(1, 1.0) for _ in range(4)] == [True, True, True, False]
         assert lines.answer(1, 2, 1.0) is None
-
-    def test_what_nobody_uses_is_spare(self):
-        lines = self.lines()
-        lines.answer(1, 2, -0.25)  # busy until 0.25
-        assert lines.totals(3.0).spare[1] == 3 - 0.25
-        lines.answer(1, 2, 4.0)
-        assert lines.totals(10.0).spare[1] == 10 - 0.25 - 0.5
-
-    def test_a_node_that_is_down_has_nothing_to_spare(self):
-        lines = self.lines()
-        lines.answer(1, 2, 1.0)
-        lines.stop(1, 1.2)
-        lines.restart(1, 5.0)
-        assert lines.answer(1, 2, 5.0) == 0.0
-        assert lines.totals(10.0).spare[1] == 1 + 10 - 5.5
-
-
-def test_answers_leave_after_their_line():
-    """A client of a busy replica gets what the replica held when it was asked, later."""
-    network = rn.redundant(
-        replicas=1, ask=1, updates="constant(period=100)", downloads="constant(period=0.5)",
-        queries="constant(period=0.25)", bandwidth=7,
-    )  # fmt: skip
-    path = step.run_path(task(network, 3, 50.0))
-    waited, came = path.shares["clients", "queueing_delay"]
-    # Two pulls and four queries per unit of time, a seventh each: now and then one waits for another.
-    assert 0 < waited / came < 1 / 7
-    assert path.shares["clients", "rejected"][0] == 0
 
 
 @pytest.mark.parametrize("engine", ["array", "step"])

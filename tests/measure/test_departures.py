@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replnet.engines.log import logged_departure, logged_departures
-from replnet.measure.departures import (
-    FLOOR,
-    NEVER_CAME,
-    NOT_HELD,
-    UNKNOWN,
-    held_mask,
-    known_mask,
-    marked_unknown,
-    never_came,
-)
+from replnet.measure import FLOOR, NEVER_CAME, NOT_HELD, UNKNOWN, held_mask, known_mask, marked_unknown, never_came
 
 NAMED = (NOT_HELD, NEVER_CAME, UNKNOWN, FLOOR)
 INSTANTS = st.floats(min_value=-1e300, max_value=1e300)

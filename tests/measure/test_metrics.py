@@ -16,12 +16,10 @@ PLAIN = rn.single(updates="exponential(rate=2)", downloads="exponential(rate=2)"
         (" source_penalty( x ** 2 )", "source_penalty(x^2)"),
         ("currency(.40)", "currency(0.4)"),
         ("update_penalty(1 / (x + 1))", "update_penalty(1/(1+x))"),
-        ("lag", "lag"),
     ],
 )
 def test_a_metric_has_one_name(name, canonical):
-    assert metric(name).name == canonical
-    assert metric(canonical).name == canonical
+    assert metric(name).name == metric(canonical).name == canonical
 
 
 def test_a_range_is_its_points():
@@ -42,15 +40,12 @@ def test_a_range_is_its_points():
         ("currency()", "has no argument in brackets"),
         ("currency(-1)", "has no lag of 0 or more"),
         ("lag(2)", "takes nothing in brackets"),
-        ("freshness at -1", "is not a time"),
         ("freshness at noon", "is not a time"),
         ("fresh_spell at 2", "takes longer than a moment"),
-        ("age_quantile(0.5) at 2", "takes longer than a moment"),
         ("age_quantile(1)", "is no quantile"),
         ("older(-1)", "has no time of 0 or more"),
         ("freshness at 2:1", "does not rise"),
         ("freshness at 0:1:5000", "points"),
-        ("fresh_spel at 2", "did you mean fresh_spell"),
     ],
 )
 def test_what_is_no_metric_is_refused(name, message):

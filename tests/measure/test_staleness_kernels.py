@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +30,11 @@ def test_places_are_those_of_a_search(rows, asked, right):
     assert found.tolist() == wanted
 
 
-@pytest.mark.parametrize("size", [1000, 5000])
-def test_places_far_apart(size):
-    rng = np.random.default_rng(size)
-    updates, at = np.sort(rng.random(size)), rng.random(300)
+def test_places_far_apart():
+    rng = np.random.default_rng(5)
+    updates, at = np.sort(rng.random(5000)), rng.random(300)
     found = np.empty(at.size, np.int64)
-    find_places(updates, np.array([0, size]), np.zeros(at.size, np.int64), at, True, found)
+    find_places(updates, np.array([0, 5000]), np.zeros(at.size, np.int64), at, True, found)
     assert found.tolist() == np.searchsorted(updates, at, side="right").tolist()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from replnet.measure.metrics import metric
 from replnet.measure.stale_spells import StaleSpells
-from replnet.measure.stretches import Answers, Stretches, Updates
+from replnet.measure.stretches import Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
 
@@ -21,20 +21,51 @@ def stretches(*rows):
 PATH = stretches((0.5, 3.0, 0.5), (3.0, 4.0, 2.5), (4.0, 6.0, 4.0))
 
 
-def cost(name, path=PATH):
+@pytest.mark.parametrize(
+    ("name", "costs", "wholes"),
+    [
+        ("fresh_spell", [0.5, 1.0, 1.0], [1, 0, 1]),
+        ("stale_spell", [2.0, 0.0, 1.0], [1, 0, 1]),
+        # A long spell is counted in the stretch in which it has long to go.
+        ("fresh_spell_beyond(0.4)", [1, 0, 1], [1, 0, 1]),
+        ("fresh_spell_beyond(1.5)", [0, 1, 0], [1, 0, 1]),
+        ("fresh_spell_beyond(2.5)", [0, 0, 0], [1, 0, 1]),
+        ("fresh_residual(0.25)", [0.25, 1.0, 0.75], [0.5, 1.0, 1.0]),
+        ("fresh_residual(1.5)", [0.0, 0.5, 0.0], [0.5, 1.0, 1.0]),
+        ("older(1)", [1.5, 0.5, 1.0], [2.5, 1, 2]),
+        ("lag", [2.0, 0.0, 0.5], [2.0, 0.0, 1.0]),
+        ("change_age", [1.0, 0.0, 0.5], [2.5, 1, 2]),
+        ("missing_updates", [3.0, 0.0, 1.0], [2.5, 1, 2]),
+        ("update_penalty(x)", [2.5, 0.0, 0.5], [2.5, 1, 2]),
+        ("information_age", [3.125, 1.0, 2.0], [2.5, 1, 2]),
+    ],
+)
+def test_the_costs_of_stretches(name, costs, wholes):
     question = metric(name).question
-    return path.cost(question).tolist(), path.whole(question.over).tolist()
+    assert PATH.cost(question).tolist() == costs
+    assert PATH.whole(question.over).tolist() == wholes
 
 
-def test_a_spell_is_counted_where_it_ends():
-    assert cost("fresh_spell") == ([0.5, 1.0, 1.0], [1, 0, 1])
-    assert cost("stale_spell") == ([2.0, 0.0, 1.0], [1, 0, 1])
-
-
-def test_a_long_spell_is_counted_in_the_stretch_in_which_it_has_long_to_go():
-    assert cost("fresh_spell_beyond(0.4)")[0] == [1, 0, 1]
-    assert cost("fresh_spell_beyond(1.5)")[0] == [0, 1, 0]
-    assert cost("fresh_spell_beyond(2.5)")[0] == [0, 0, 0]
+@pytest.mark.parametrize(
+    ("name", "costs"),
+    [
+        ("fresh_residual(0.2)", [1, 0, 1]),
+        ("fresh_residual(0.3)", [0, 0, 1]),
+        ("older(0.6)", [0, 1, 0]),
+        ("staleness", [0, 1, 0]),
+        ("lag", [0, 1.5, 0]),
+        ("change_age", [0, 0.5, 0]),
+        ("missing_updates", [0, 2, 0]),
+        ("update_penalty(x)", [0, 2.0, 0]),
+        ("information_age", [0.25, 2.0, 0.5]),
+    ],
+)
+def test_the_costs_of_answers(name, costs):
+    """What a stretch adds up over time, at an instant; the second misses the updates at 1 and 2."""
+    got = Stretches.answers(np.zeros(3, np.int64), np.array([0.75, 2.5, 4.5]), np.array([0.5, 0.5, 4.0]), UPDATES)
+    assert got.cost(metric(name).question).tolist() == costs
+    assert got.whole("time").tolist() == [1, 1, 1]
+    assert got.whole("fresh").tolist() == [1, 0, 1]
 
 
 def test_a_stale_spell_goes_on_over_stale_copies():
@@ -53,22 +84,6 @@ def test_a_stale_spell_goes_on_over_stale_copies():
                 holders = np.array(rows)[list(part)]
                 found += spells.count(holders, (holders == 4).astype(int), some, 2)
             assert found.tolist() == expected, (least, parts)
-
-
-def test_what_is_left_of_fresh_time():
-    assert cost("fresh_residual(0.25)") == ([0.25, 1.0, 0.75], [0.5, 1.0, 1.0])
-    assert cost("fresh_residual(1.5)") == ([0.0, 0.5, 0.0], [0.5, 1.0, 1.0])
-
-
-def test_old_data():
-    assert cost("older(1)")[0] == [1.5, 0.5, 1.0]
-
-
-def test_answers():
-    got = Answers(np.zeros(3, np.int64), np.array([0.7, 1.5, 4.5]), np.array([0.5, 0.5, 4.0]), UPDATES)
-    assert got.cost(metric("fresh_residual(0.25)").question).tolist() == [1, 0, 1]
-    assert got.cost(metric("older(0.6)").question).tolist() == [0, 1, 0]
-    assert not metric("fresh_spell").question.of_answers
 
 
 @pytest.mark.parametrize(("at", "there", "fresh"), [(0.0, 0, 0), (0.5, 1, 1), (1.0, 1, 0), (4.0, 1, 1), (6.0, 0, 0)])

@@ -235,3 +235,26 @@ def test_networkx_graphs_with_laws_ready_made():
     drawn.add_edge(0, 1)
     assert Network.from_graph(drawn) == graph(drawn)
     assert str(graph(drawn).graph.nodes["0"]["updates"]) == LAW
+
+
+@pytest.mark.parametrize(
+    ("about", "group"),
+    [
+        ({"select": "random"}, "by polls"),
+        ({"select": "recent"}, "unreached"),  # its contacts share its upstream, which has no copies
+        ({"select": "random", "pool": "others"}, "unreached"),
+        ({"polls": None, "pool": None}, "unreached"),
+        ({"polls": None, "pool": None, "two_way": True}, "by polls"),  # it is handed what a pollster has
+    ],
+)
+def test_replicas_that_data_reaches_by_polls_alone(about, group):
+    law, two_way = "exponential(rate=1)", about.get("two_way", False)
+    b = {"downloads": law, "polls": law, "pool": "all", **{key: about[key] for key in about if key != "two_way"}}
+    nodes = {
+        "s": {"updates": law}, "a": {"downloads": law, "polls": law, "pool": "all", "two_way": two_way},
+        "up": {"role": "replica"}, "b": {key: value for key, value in b.items() if value is not None},
+    }  # fmt: skip
+    pools = {"all": ["a", "b"], "others": ["up", "b"]}
+    topology = graph(nodes=nodes, links=["s -> a", "up -> b"], pools=pools).topology
+    groups = {name: topology.groups[topology.group[i]] for name, i in topology.number.items() if name != "s"}
+    assert groups == {"a": "level 1", "up": "unreached", "b": group}

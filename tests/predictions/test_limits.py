@@ -14,7 +14,6 @@ from replnet.processes.streams import PURPOSES, name_words, seed_words
 RIGHT = "exponential(rate=1)"
 EXTREME = [
     "pareto(alpha=1.001, rate=1)",
-    "pareto(alpha=1.0001, rate=1)",
     "pareto(alpha=1.00001, rate=1)",
     "pareto(alpha=1e9, rate=1)",
     "weibull(shape=0.05, rate=1)",
@@ -31,10 +30,9 @@ EXTREME = [
 
 @pytest.mark.parametrize("text", EXTREME)
 @pytest.mark.parametrize("role", ["updates", "downloads"])
-@pytest.mark.parametrize("engine", ["array", "step"])
-def test_extreme_laws_are_predicted_and_run(text, role, engine):
+def test_extreme_laws_are_predicted_and_run(text, role):
     net = rn.single(**{"updates": RIGHT, "downloads": RIGHT, role: text})
-    (row,) = rn.emulate(net, engine, horizon=200, confirm=False).rows
+    (row,) = rn.emulate(net, horizon=200, confirm=False).rows
     assert 0 <= row.predicted <= 1
     assert 0 <= row.measured <= 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,13 @@ def assert_close(ours: dict[Any, Any], theirs: dict[Any, Any]) -> None:
 def assert_agree(of: Task, replication: int = 0) -> None:
     """That both engines walk the same path."""
     assert_same(of, *both(of, replication))
+
+
+def logged(engine: Any, of: Task) -> tuple[list[tuple[float, ...]], Path]:
+    """The rows of the log of a path, in order, and the path."""
+    log = list[Columns]()
+    path = engine.run_path(replace(of, keep=lambda _: log.append))
+    return rows(log), path
 
 
 def rows(found: list[Columns]) -> list[tuple[float, ...]]:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from replnet.engines.log import EVENTS, Columns
-from replnet.engines.nodes.runner import process_set
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Shares, Task
+from replnet.engines.wakes import process_set
 from replnet.network.topology import REPLICA
 from replnet.processes.streams import seed_words
 
@@ -106,7 +106,7 @@ class Replay:
         for (who, row), (since, left) in self._had.items():
             self._end(who, row, since, of.horizon, left)
         known = [span.left for span in (*self._copies, *self._answers) if math.isfinite(span.left)]
-        past = process_set(plan, self._run, np.arange(plan.sources.size)).past(1.0 - min(known, default=0.0))
+        past = process_set(plan, plan.update_clocks, self._run).past(1.0 - min(known, default=0.0))
         self._updates = [[*past.of(row).tolist(), *later] for row, later in enumerate(self._updates)]
 
     def _events(self, log: list[Columns]) -> list[tuple[float, str, int, int, float]]:

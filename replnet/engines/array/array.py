@@ -29,15 +29,16 @@ from replnet.engines.array.passes import (
     plain_pass,
     whole_pass,
 )
-from replnet.engines.array.pulls import PULLS_PER_SORT, Askers, Pulls
+from replnet.engines.array.pulls import PULLS_PER_SORT, Pulls
 from replnet.engines.array.tree_pass import tree_pass
 from replnet.engines.lines import line_metrics, settling_times
 from replnet.engines.path import Path, Task, download_rates_from_wakes, join_parts
 from replnet.engines.start import depths, look_back_further
 from replnet.engines.tally import AFTER_ALL_UPDATES, Tally
+from replnet.engines.wakes import find_phases, process_set, process_streams
 from replnet.laws import Flags, Floats, Ints
-from replnet.measure import NEVER_CAME, NOT_HELD, Updates, held_mask, known_mask, marked_unknown, runs
-from replnet.network import INDEX
+from replnet.measure import NEVER_CAME, NOT_HELD, Updates, held_mask, known_mask, marked_unknown
+from replnet.network import INDEX, runs
 from replnet.processes import (
     CHOICES,
     INSTANTS_PER_ROW,
@@ -45,11 +46,7 @@ from replnet.processes import (
     ProcessSet,
     Scratch,
     Window,
-    Words,
-    distinct_with_places,
     seed_words,
-    streams,
-    uniforms,
 )
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
@@ -68,8 +65,8 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
     None stands for new memory. Raises ValueError if the array engine cannot run the network.
     """
     plan, sums, scratch = task.plan, task.sampled and not task.needs_departures, scratch or Scratch()
-    if plan.source_slice_count > 1 and task.keep is None:
-        return _make_slice_runner(task, plan.source_slice_count), 1
+    if len(plan.slices) > 1 and task.keep is None:
+        return _make_slice_runner(task), 1
     layout, at_once = Layout(plan, 1, sums, task.keep is not None, scratch), 1
     spread = any(question.level is not None for question in task.questions.values())
     if layout.plain and not (spread or plan.topology.views or plan.topology.has_schedule):
@@ -92,24 +89,22 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
     return run, at_once
 
 
-def _make_slice_runner(task: Task, slices: int) -> Callable[[range], list[Path]]:
+def _make_slice_runner(task: Task) -> Callable[[range], list[Path]]:
     """Return a function that runs a range of replications of very many independent sources, and returns their paths.
 
-    Each replication is run in so many `slices` of the sources, one after another, whose paths are joined.
+    Each replication is run in slices of the sources, one after another, whose paths are joined.
     """
-
     scratch = Scratch()
 
     @lru_cache(maxsize=SLICES_KEPT)
     def run_slice(p: int) -> Callable[[range], list[Path]]:
         """Return the function that runs a range of replications of the p-th slice of the sources alone."""
-        return make_runner(replace(task, plan=task.plan.source_slice(p)), scratch)[0]
+        return make_runner(replace(task, plan=task.plan.part(p)), scratch)[0]
 
     def run(replications: range) -> list[Path]:
         """Return the paths of these replications, which are run one after another."""
-        return [
-            join_parts([path for p in range(slices) for path in run_slice(p)(range(r, r + 1))]) for r in replications
-        ]
+        slices = range(len(task.plan.slices))
+        return [join_parts([path for p in slices for path in run_slice(p)(range(r, r + 1))]) for r in replications]
 
     return run
 
@@ -131,23 +126,15 @@ class _Batch:
         self._source_count = self._plan.sources.size
         self._pull_rows = slice(self._source_count * layout.count, None)
         self._clocks = self._build_clocks()
-        self._askers = self._with_phases(layout.askers.process, layout.askers)
-        self._choices = streams(np.zeros(1, np.uint64), *self._stream_names(layout.askers.process), CHOICES)
+        process = layout.askers.process
+        run = np.repeat(self._run_words, process.size // layout.count)
+        self._askers = layout.askers._replace(phase=find_phases(self._plan, run, process).astype(INDEX))
+        self._choices = process_streams(self._plan, run, process, CHOICES)
         self._losses = build_losses(layout, self._run_words)
         self._absent_wakes = np.zeros(self._plan.pull_processes.size, np.int64)  # while nodes are down, by process
         self._views = self._find_views()
         keep = task.keep(replications[0]) if task.keep else None
         self._log = ArrayLog(layout, self._run_words, self._pull_rows, self._horizon, keep) if keep else None
-
-    def _stream_names(self, process: Ints) -> tuple[Words, Ints]:
-        """Return the words and purposes that name the random streams of these processes, as two arrays.
-
-        `process` has the same number of processes for every replication, one replication after another. As only the sum
-        of the words of run and node names a stream, they are added here.
-        """
-        plan, clock = self._plan, self._plan.processes.clock[process]
-        run = np.repeat(self._run_words, process.size // self._run_words.size)
-        return run + plan.clocks.word[clock], plan.clocks.purpose[clock]
 
     def _build_clocks(self) -> ProcessSet:
         """Return the generator of all instants, with a row for each sequence of them.
@@ -157,7 +144,7 @@ class _Batch:
         plan, layout, count = self._plan, self._layout, self._layout.count
         clock_of_row = np.concatenate([np.tile(clocks, count) for clocks in layout.clocks])
         run = np.concatenate([np.repeat(self._run_words, clocks.size) for clocks in layout.clocks])
-        rate, clocks = plan.clocks.rate[clock_of_row], plan.clocks
+        rate = plan.clocks.rate[clock_of_row]
         pull_wakes = float(rate[self._pull_rows].sum())
         layers = 1 if layout.plain else int(layout.slots_per_place.max())
         pulls_per_wake = max(int(layout.askers.pulls.max(initial=1)), 1) * layers
@@ -165,36 +152,8 @@ class _Batch:
         wakes = max(WINDOW // pulls_per_wake, min(INSTANTS_PER_ROW * pull_rows, LARGEST_WINDOW // pulls_per_wake))
         most = max(MOST_EVENTS, min(INSTANTS_PER_ROW * rows, LARGEST_WINDOW))
         events = min(wakes * rate.sum() / pull_wakes, most) if pull_wakes else WINDOW
-        schedule_of_row = clocks.schedule[clock_of_row]
-        columns = plan.topology.process_columns
-        scheduled = [
-            (columns[order].schedule, np.flatnonzero(schedule_of_row == order), self._run_words[:1])
-            for order in distinct_with_places(schedule_of_row[schedule_of_row >= 0])[0].tolist()
-        ]
-        return ProcessSet(
-            plan.topology.laws, clocks.law[clock_of_row], rate, np.zeros(1, np.uint64), run + clocks.word[clock_of_row],
-            clocks.purpose[clock_of_row], scheduled,
-            int(events), lambda size: layout.scratch.floats("instants", size), self._horizon,
-        )  # fmt: skip
-
-    def _with_phases(self, process: Ints, askers: Askers) -> Askers:
-        """Return the askers with a random phase for each that takes turns at a clock.
-
-        `process` has the process of each asker.
-        """
-        turns = self._plan.processes.turns[process]
-        return askers._replace(phase=self._find_phases(process).astype(INDEX)) if (turns > 1).any() else askers
-
-    def _find_phases(self, process: Ints) -> Ints:
-        """Return a random phase for each process: of the wakes of its clock, those with n % turns == phase are its own.
-
-        Here n counts from the first wake after time zero.
-        """
-        turn, turns = self._plan.processes.turn[process], self._plan.processes.turns[process]
-        chance = uniforms(
-            streams(np.zeros(1, np.uint64), *self._stream_names(process), CHOICES), np.zeros(process.size, np.int64)
-        )
-        return (turn - np.minimum((chance * turns).astype(np.int64), turns - 1)) % turns
+        room = lambda size: layout.scratch.floats("instants", size)  # noqa: E731
+        return process_set(plan, clock_of_row, run, events=int(events), allocate=room, horizon=self._horizon)
 
     def _find_views(self) -> Views:
         """Return which places every choice of a view looks at, and by place which choices look at it.
@@ -289,7 +248,7 @@ class _Batch:
         if (turns > 1).any():
             # The last wake of a process before time zero is the last one before number zero with its phase.
             wakes_ago = np.ones(self._clocks.age.size, np.int64)
-            phase = self._find_phases(np.tile(process, count))
+            phase = find_phases(self._plan, np.repeat(self._run_words, process.size), np.tile(process, count))
             for turn in np.unique(phase).tolist():
                 with_turn = phase == turn
                 wakes_ago[row_in_window[with_turn]] = turns[with_turn] - turn
@@ -452,8 +411,8 @@ class _Batch:
     def _pass_window(self, window: Window) -> None:
         """Apply the pulls of a window to the copies in one pass, and add what it puts out to the sums and the log."""
         layout, copies = self._layout, self._copies
-        if window.start >= 0:
-            phases = self._find_phases(self._plan.pull_processes) if self._plan.faults.crashes else self._askers.phase
+        if window.start >= 0 and self._plan.faults.crashes:
+            phases = find_phases(self._plan, self._run_words, self._plan.pull_processes)
             self._outages.count_absent(window, self._pull_rows, phases, self._absent_wakes)
         next_updates = (window.offset + window.first)[layout.sources.row]
         waiting = self._pulls.places_under_way

@@ -24,7 +24,8 @@ from replnet.engines.log import ANSWER, FAILED, NO_ONE, REPLY, START, Columns, K
 from replnet.engines.outages import Outages
 from replnet.engines.plan import QUERIES, UPDATES
 from replnet.laws import Flags, Floats, Ints
-from replnet.measure import NOT_HELD, marked_unknown, runs
+from replnet.measure import NOT_HELD, marked_unknown
+from replnet.network import runs
 from replnet.processes import Window, Words
 
 
@@ -201,7 +202,7 @@ class ArrayLog:
         """Return a mask of the nodes that count for the source in a row."""
         result = np.zeros(self._plan.size, np.bool_)
         sources = self._plan.counted_sources
-        result[np.repeat(np.arange(self._plan.size), sources.sizes)[sources.members == row]] = True
+        result[sources.owners[sources.members == row]] = True
         return result
 
     def _can_hear(self, row: int) -> Flags:

@@ -95,9 +95,7 @@ class Layout:
         splits &= plan.topology.role == REPLICA
         if plan.bandwidth is not None or plan.has_recent_polls:
             return np.zeros_like(splits)
-        is_asked_list = np.zeros(lists.begin.size - 1, np.bool_)
-        is_asked_list[p.candidates[p.ask > 0]] = True
-        splits[lists.members[np.repeat(is_asked_list, lists.sizes)]] = False
+        splits[lists.members_of(p.candidates[p.ask > 0])] = False
         splits[p.node[p.two_way]] = False
         splits[p.node[p.ask < lists.sizes[p.candidates]]] = False
         return np.asarray(splits)
@@ -137,10 +135,7 @@ class Layout:
         """The asks of nodes that split, as arrays: process, the candidate's index in lists.members, component."""
         p, lists = self.plan.processes, self.plan.lists
         processes = np.flatnonzero(self.is_split_asker[p.node] & (p.ask > 0))
-        sizes = lists.sizes[p.candidates[processes]]
-        member = np.arange(int(sizes.sum())) + np.repeat(
-            lists.begin[p.candidates[processes]] - np.cumsum(sizes) + sizes, sizes
-        )
+        sizes, member = lists.sizes[p.candidates[processes]], lists.places_of(p.candidates[processes])
         component = self._component_of_node[lists.members[member]]
         order = np.lexsort((member, component, np.repeat(processes, sizes)))
         return np.repeat(processes, sizes)[order], member[order], component[order]
@@ -170,8 +165,7 @@ class Layout:
     def places_of_node(self) -> IndexLists:
         """The places of every node, and of every choice of a view, a list for each."""
         node = self.places.node
-        order = np.argsort(node, kind="stable")
-        return IndexLists(np.searchsorted(node[order], np.arange(self.plan.size_with_choices + 1)), order)
+        return IndexLists.by_key(node, np.arange(node.size), self.plan.size_with_choices)
 
     def find_places(self, node: Ints, component: Ints) -> Ints:
         """Return the place of each node in the given component, or the node's first place if it has none there."""
@@ -249,14 +243,10 @@ class Layout:
         """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`."""
         return np.asarray(self.first_slot[self.find_places(node, self.source_component[row])] + self.source_layer[row])
 
-    def _node_pairs(self, lists: IndexLists) -> tuple[Ints, Ints]:
-        """Return all pairs of a node and a member of its list, as two arrays; `lists` has a list per node."""
-        return np.repeat(np.arange(self.plan.size, dtype=INDEX), lists.sizes), lists.members
-
     @cached_property
     def is_copy_slot(self) -> Flags:
         """A mask of the slots that may hold a copy, without those of clients."""
-        node, row = self._node_pairs(self.plan.reachable_sources)
+        node, row = self.plan.reachable_sources.owners, self.plan.reachable_sources.members
         result, keeps_copies = np.zeros(self.slot_count, np.bool_), ~self.plan.clients[node]
         result[self.find_slots(node[keeps_copies], row[keeps_copies])] = True
         for _, node, row in self._view_pairs:
@@ -284,17 +274,13 @@ class Layout:
             ).reshape(-1)
             pairs.append(np.column_stack([who, np.repeat(choice_places, nodes.size)]))
         viewed, viewers = np.concatenate(pairs).T
-        result = []
-        for begin, end in ((viewed, viewers), (viewers, viewed)):
-            order = np.argsort(begin, kind="stable")
-            result.append(IndexLists(np.searchsorted(begin[order], np.arange(n + 1)).astype(INDEX), end[order]))
-        return result[0], result[1]
+        return IndexLists.by_key(viewed, viewers, n), IndexLists.by_key(viewers, viewed, n)
 
     @cached_property
     def cell_of_slot(self) -> Ints:
         """The cell of every slot; one past all cells if the slot counts for none."""
         plan, cells = self.plan, self.plan.cells[0].size
-        node, row = self._node_pairs(plan.counted_sources)
+        node, row = plan.counted_sources.owners, plan.counted_sources.members
         result, deaf = np.full(self.slot_count, cells, INDEX), plan.reachable_sources.sizes[node] == 0
         slot = np.where(deaf, self.first_slot[self.places.first[node]], self.find_slots(node, row))
         result[slot] = plan.cell_numbers(row, plan.group[node])

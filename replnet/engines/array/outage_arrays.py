@@ -12,9 +12,10 @@ from replnet.engines.array.passes import TURN_DTYPE, FaultArrays
 from replnet.engines.array.pulls import Losses, count_absent
 from replnet.engines.lines import FULL, Counts, initial_lines, pays_for_answers
 from replnet.engines.outages import UP, Outages
+from replnet.engines.wakes import process_streams
 from replnet.laws import Floats, Ints
 from replnet.network import LinkFault
-from replnet.processes import LOSSES, Window, Words, streams
+from replnet.processes import LOSSES, Window, Words
 
 
 def build_losses(layout: Layout, run: Words) -> Losses:
@@ -24,8 +25,8 @@ def build_losses(layout: Layout, run: Words) -> Losses:
     """
     plan = layout.plan
     # Most networks lose nothing, and streams of many processes take time to make.
-    clock = plan.processes.clock[layout.askers.process if plan.faults.losses else np.empty(0, np.int64)]
-    chance = streams(run[:1], plan.clocks.word[clock], plan.clocks.purpose[clock], LOSSES)
+    processes = layout.askers.process if plan.faults.losses else np.empty(0, np.int64)
+    chance = process_streams(plan, run[:1], processes, LOSSES)
     share = np.array([way.fault.lose for way in plan.faults.losses], float)
     return Losses(share, _sides_of_places(layout, plan.faults.losses), *chance)
 

@@ -10,7 +10,7 @@ import numpy as np
 from replnet.compiler import njit, prefetch
 from replnet.engines.array.passes import GONE, MUTE, NODE, RECENT, PullQueue
 from replnet.laws import Ints
-from replnet.measure import runs
+from replnet.network import runs
 from replnet.processes import AHEAD, LINE, ONE, Scratch, Streams, Window, fetch, natural, word
 
 PULLS_PER_SORT = (

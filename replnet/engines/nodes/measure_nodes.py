@@ -24,9 +24,10 @@ from replnet.engines.log import (
     logged_departure,
 )
 from replnet.engines.nodes.nodes import Copies
-from replnet.engines.nodes.runner import TimedMessage, process_set
+from replnet.engines.nodes.runner import EVENTS, TimedMessage
 from replnet.engines.path import Shares, Sums, Task
 from replnet.engines.tally import Tally
+from replnet.engines.wakes import process_set
 from replnet.laws import Floats, Ints
 from replnet.measure import NOT_HELD, UNKNOWN, Updates
 from replnet.processes import Words
@@ -64,7 +65,7 @@ class NodeMeasure:
         """
         self._task, self._plan, self._since, self._unknown, self._by_due = task, task.plan, since, unknown, by_due
         self.counts, self.horizon, self._keep = [0] * 4, task.horizon, keep
-        self._updates = process_set(self._plan, run, np.arange(self._plan.sources.size))
+        self._updates = process_set(self._plan, self._plan.update_clocks, run, events=EVENTS)
         self.ages = self._updates.age
         self._last_update = [-age for age in self.ages.tolist()]  # by source, as far as is known
         self._tally = Tally(task, self.ages, [run], task.questions)

@@ -42,23 +42,23 @@ from replnet.engines.nodes.nodes import (
 )
 from replnet.engines.outages import DOWN, UP, Hazards
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
+from replnet.engines.wakes import find_phases, process_set, process_streams
 from replnet.laws import Ints, Law
 from replnet.network import CLIENT, SOURCE
 from replnet.processes import (
     CHOICES,
     PURPOSES,
-    ProcessSet,
     Words,
     draw_distinct,
     exponentials,
     name_words,
     streams,
-    uniforms,
 )
 
 TURN, UPDATE, REPLY, PULL, WAKE = range(5)
 WAKES, MESSAGES = frozenset({UPDATE, WAKE}), frozenset({REPLY, PULL})
 NAMES = tuple(PURPOSES)[:4]
+EVENTS = 256  # of a window of instants
 
 Event: TypeAlias = tuple[float, int, int, int, int, int, Any]
 """Instant, rank, replication, process (of a wake), serial, node, and content.
@@ -162,36 +162,13 @@ class RunnerListener(Protocol):
         """Learn that a query of a client, which was due at `due`, has ended with these copies."""
 
 
-def process_set(plan: Plan, run: Words, processes: Ints, events: int = 256) -> ProcessSet:
-    """Return the generator of the instants of some processes, a row for each, in this order.
-
-    `run` has the seed words of the replication; a window of the generator has about so many `events`.
-    """
-    clocks, clock_of_process = plan.clocks, plan.processes.clock[processes]
-    schedule_of_process = clocks.schedule[clock_of_process]
-    scheduled = [
-        (plan.topology.process_columns[order].schedule, np.flatnonzero(schedule_of_process == order), run)
-        for order in np.unique(schedule_of_process[schedule_of_process >= 0]).tolist()
-    ]
-    return ProcessSet(
-        plan.topology.laws,
-        clocks.law[clock_of_process],
-        clocks.rate[clock_of_process],
-        run,
-        clocks.word[clock_of_process],
-        clocks.purpose[clock_of_process],
-        scheduled,
-        events,
-    )
-
-
 @final
 class Instants:
     """The instants at which processes wake, past ones first, handed out one by one."""
 
     def __init__(self, plan: Plan, run: Words, processes: Ints, depth: float) -> None:
         """Draw the instants in [-depth, 0) with the seed words `run`; later ones are drawn when needed."""
-        self.clocks = process_set(plan, run, processes)
+        self.clocks = process_set(plan, plan.processes.clock[processes], run, events=EVENTS)
         self._row = {q: row for row, q in enumerate(processes.tolist())}
         self._silent = plan.rates[processes] == 0
         self._turns = plan.processes.turns[processes]
@@ -239,20 +216,6 @@ class Instants:
         for row, waiting in enumerate(self._coming):
             waiting.extend(self._instants_of(window, row))
         self._next = self.clocks.next_instants()
-
-
-def find_phases(plan: Plan, run: Words, processes: Ints) -> Ints:
-    """Return the phase of every process: of the wakes of its clock, those with n % turns == phase are its own.
-
-    Here n counts from the first wake after time zero. Replicas that take turns begin with a random one.
-    """
-    p, clocks, clock = plan.processes, plan.clocks, plan.processes.clock[processes]
-    turn, turns = p.turn[processes], p.turns[processes]
-    if (turns == 1).all():
-        return np.zeros(processes.size, np.int64)
-    chance = streams(run, clocks.word[clock], clocks.purpose[clock], CHOICES)
-    first = np.minimum((uniforms(chance, np.zeros(processes.size, np.int64)) * turns).astype(np.int64), turns - 1)
-    return np.asarray((turn - first) % turns)
 
 
 @final
@@ -313,11 +276,12 @@ class Runner:
         self._lists: dict[int, list[NodeId]] = {}  # the members of lists of candidates
         self._wakes: dict[int, int] = {}  # by process, the number of its next wake among those of its clock
         # Lists, which are looked up several times as fast as arrays.
-        p, self._phase = plan.processes, find_phases(plan, run, np.arange(plan.processes.node.size))
+        p, everything = plan.processes, np.arange(plan.processes.node.size)
+        self._phase = find_phases(plan, run, everything)
         self._turns, self._ask, purposes = p.turns.tolist(), p.ask.tolist(), p.purpose.tolist()
         self._rank = [UPDATE if purpose == UPDATES else WAKE for purpose in purposes]
         # All streams at once: one by one, first wakes would cost more than all else.
-        self._keys, self._gammas = streams(run, plan.clocks.word[p.clock], plan.clocks.purpose[p.clock], CHOICES)
+        self._keys, self._gammas = process_streams(plan, run, everything, CHOICES)
         self._process: dict[tuple[int, str], int] = {}  # by node and the name of a schedule
         self.nodes: dict[int, Node] = {i: self._make_node(i, instants) for i in nodes.tolist()}
 

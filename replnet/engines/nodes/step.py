@@ -15,12 +15,13 @@ from replnet.deadline import require_time
 from replnet.engines.lines import line_metrics, settling_times
 from replnet.engines.nodes.measure_nodes import NodeMeasure
 from replnet.engines.nodes.nodes import Copies, Replica, Reply
-from replnet.engines.nodes.runner import EventQueue, Instants, Runner, TimedMessage, find_phases, process_set
+from replnet.engines.nodes.runner import EventQueue, Instants, Runner, TimedMessage
 from replnet.engines.outages import Hazards
 from replnet.engines.path import Path, Task, compute_shares, rates_of_downloads
 from replnet.engines.plan import Plan
 from replnet.engines.start import depths, look_back_further
 from replnet.engines.tally import AFTER_ALL_UPDATES
+from replnet.engines.wakes import find_phases, process_set
 from replnet.laws import Floats, Law
 from replnet.measure import NEVER_CAME, NOT_HELD, UNKNOWN
 from replnet.processes import seed_words
@@ -60,7 +61,7 @@ def run_to_zero(task: Task, replication: int) -> StepRun:
     If no past that we can afford is, the run has copies that are `unproven`.
     """
     plan, run = task.plan, seed_words(task.seed, replication)
-    update_ages = process_set(plan, run, np.arange(plan.sources.size)).age
+    update_ages = process_set(plan, plan.update_clocks, run).age
     oldest = float(np.max(update_ages, where=np.isfinite(update_ages), initial=0.0))
     for depth in depths(plan, oldest, longest_delay(plan), task.sampled):
         step_run = StepRun(task, replication, depth)

@@ -123,7 +123,7 @@ def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) ->
             word = CONTRADICTS if beyond > ROUNDING else "agree"
         elif statement and row.estimate and not math.isnan(row.estimate.error):
             measured[i] = Comparison(
-                row.estimate, statement.value, statement.within, 1.0 if is_share(row.metric) else statement.value
+                row.estimate, statement.value, statement.within, None if is_share(row.metric) else statement.value
             )
         stated.append((statement, word))
     for i, word in zip(measured, verdicts([*measured.values()]), strict=True):

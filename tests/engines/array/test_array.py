@@ -23,7 +23,7 @@ from networks import (
     troubled,
     two_way,
 )
-from paths import assert_agree, assert_same, both, task, walks
+from paths import assert_agree, assert_same, both, logged, task, walks
 
 import replnet as rn
 from replnet.engines import start
@@ -41,50 +41,34 @@ BRIEF = {"MOST_PULLS_IN_DOUBT": 2000, "MOST_WHEN_STRICT": 5000}  # pulls of a pa
 
 
 def check(network, seed, sampled, asked, brief=BRIEF):
-    """With `asked`, the sampled estimator follows the copies; without, it counts what is fresh."""
-    of = task(network, seed, 8.0, sampled, ASKED if asked and sampled else ())
-    assume(walks(of.plan))
+    """With metrics, the sampled estimator follows the copies; without, it counts what is fresh."""
+    of = task(network, seed, 8.0, sampled, ASKED if asked == "metrics" and sampled else ())
+    assume(walks(of.plan) and not (asked == "log" and of.plan.has_two_way_polls))
     with patch.multiple(start, **brief):
-        assert_agree(of)
+        if asked == "log":
+            (ours, path), (theirs, other) = (logged(engine, of) for engine in (array, step))
+            assert path.counts == other.counts
+            assert ours == theirs
+        else:
+            assert_agree(of, replication=seed % 3)
 
 
-ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.booleans()}
+ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.sampled_from(["", "metrics", "log"])}
+FAMILIES = {
+    "any": networks() | aggregates() | aggregate_tiers(),
+    "forests of several sources": forests(),
+    "answers without copies of some sources": of_several_sources(),
+    "things go wrong": troubled(),
+    "things go wrong with aggregates": troubled(aggregates() | aggregate_tiers()),
+    "polls both ways": two_way(clusters() | tiers() | graphs(), plain=True),
+}
 
 
+@pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=50, deadline=None, derandomize=True)
-@given(network=networks() | aggregates() | aggregate_tiers(), **ANY)
-def test_they_agree_on_any_network(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(network=forests(), **ANY)
-def test_they_agree_on_forests_of_several_sources(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(network=of_several_sources(), **ANY)
-def test_they_agree_on_answers_without_copies_of_some_sources(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(network=troubled(), **ANY)
-def test_they_agree_when_things_go_wrong(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(network=troubled(aggregates() | aggregate_tiers()), **ANY)
-def test_they_agree_on_aggregates_when_things_go_wrong(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(network=two_way(clusters() | tiers() | graphs(), plain=True), **ANY)
-def test_they_agree_where_polls_go_both_ways(network, seed, sampled, asked):
-    check(network, seed, sampled, asked)
+@given(data=st.data(), **ANY)
+def test_the_engines_agree(family, data, seed, sampled, asked):
+    check(data.draw(FAMILIES[family]), seed, sampled, asked)
 
 
 @pytest.mark.slow
@@ -92,20 +76,6 @@ def test_they_agree_where_polls_go_both_ways(network, seed, sampled, asked):
 @given(network=networks() | troubled() | troubled(aggregates() | aggregate_tiers()), **ANY)
 def test_they_agree_on_many_networks(network, seed, sampled, asked):
     check(network, seed, sampled, asked, {})
-
-
-FEW = {
-    "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
-    "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
-    **NAMED,
-}
-
-
-@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
-def test_they_agree_over_many_seeds(network, sampled):
-    for seed in range(4):
-        assert_agree(task(network, seed, 20.0, sampled), replication=seed % 3)
 
 
 LASTING = (
@@ -129,13 +99,6 @@ def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
     of = task(network, 1, 50.0, measure=("freshness at 0",))
     for path in both(of):
         assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
-
-
-def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
-    of = task(NAMED["cluster"], 1, 200.0, False)
-    whole = array.run_path(of)
-    monkeypatch.setattr(array, "WINDOW", 32)
-    assert_same(of, whole, array.run_path(of))
 
 
 TINY = (
@@ -215,24 +178,18 @@ def test_sampled_and_conditional_see_the_same_copies():
         assert (stale >= left).all()
 
 
-def test_a_disconnected_replica_is_never_fresh():
-    graph = nx.DiGraph()
-    graph.add_node("source", updates="exponential(rate=1)")
-    graph.add_node("alone", downloads="exponential(rate=1)")
-    for sampled in (True, False):
-        for path in both(task(rn.graph(graph), 1, 20.0, sampled)):
-            assert list(path.shares.values()) == [(0.0, 20.0)]
+def holders(compiled, source):
+    """The names of the nodes that can hear of a source."""
+    row = compiled.sources.tolist().index(compiled.names.index(source))
+    return {compiled.names[i] for i in compiled.reachable_sources.owners[compiled.reachable_sources.members == row]}
 
 
 def test_contacts_of_another_upstream_are_never_heard_of():
     """b polls recent contacts, which share its upstream: of the pool that is nobody, so that nothing is waited for."""
     polls = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
-    data = {"nodes": {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}}
-    data |= {"kind": "graph", "links": ["s -> a", "q -> b"], "pools": {"all": ["a", "b"]}}
-    network = rn.Network.from_data(data)
-    compiled = plan(network)
-    assert compiled.names == ("s", "q", "a", "b")
-    assert compiled.can_hold.tolist() == [[False, False, True, False], [False, False, False, True]]
+    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}
+    network = rn.graph(nodes=nodes, links=["s -> a", "q -> b"], pools={"all": ["a", "b"]})
+    assert [holders(plan(network), source) for source in "sq"] == [{"a"}, {"b"}]
     for sampled in (True, False):
         of = task(network, 1, 20.0, sampled)
         ours, theirs = both(of)
@@ -246,11 +203,29 @@ def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
     nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "d": {"downloads": E1}, "b": recent}
     nodes |= {"c": {"downloads": E1, "polls": E1}}
     links = ["s -> b", "s -> c", "q -> d", {"from": "d", "to": "c", "kind": "peer"}]
-    network = rn.Network.from_data({"kind": "graph", "nodes": nodes, "links": links, "pools": {"all": ["b", "c"]}})
-    compiled = plan(network)
-    row = compiled.sources.tolist().index(compiled.names.index("q"))
-    assert {compiled.names[i] for i in np.flatnonzero(compiled.can_hold[row])} == {"b", "c", "d"}
+    network = rn.graph(nodes=nodes, links=links, pools={"all": ["b", "c"]})
+    assert holders(plan(network), "q") == {"b", "c", "d"}
+    assert plan(network).most_hops == 3
     assert_agree(task(network, 1, 20.0))
+
+
+def test_many_sources_are_heard_of_as_few_are():
+    """By another search: each of 40 replicas downloads from a source of its own, and one from all of these."""
+    nodes = {f"s{i}": {"updates": E1} for i in range(40)} | {f"r{i}": {"downloads": E1} for i in range(40)}
+    links = [f"s{i} -> r{i}" for i in range(40)] + [f"r{i} -> all" for i in range(40)]
+    compiled = plan(rn.graph(nodes={**nodes, "all": {"downloads": E1}}, links=links))
+    assert [holders(compiled, f"s{i}") for i in range(40)] == [{f"r{i}", "all"} for i in range(40)]
+    assert compiled.origins(np.array([compiled.names.index("r7")])).nonzero()[0].tolist() == [
+        compiled.names.index(name) for name in ("s7", "r7")
+    ]
+
+
+def test_how_much_longer_intervals_are_than_their_laws_say():
+    """Of every process, updates and pulls: those of source 2 are twice as long, and of source 3 nothing is pulled."""
+    compiled = plan(rn.aggregate(rates=[1, 0.5, 1], allocate=[1.0, 4.0, 0.0], replicas=2, updates=E1))
+    processes = np.arange(compiled.processes.node.size)
+    scale = [1, 2, 1, *[1, 0.25, np.inf] * 2]  # replicas that take turns share a clock
+    assert compiled.interval_scale(processes).tolist() == scale
 
 
 def test_the_array_engine_says_which_engine_takes_delay_laws():

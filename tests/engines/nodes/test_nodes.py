@@ -30,13 +30,6 @@ def test_a_replica_never_goes_back_in_time():
     assert replica.copies == {"s": 4.0, "t": 2.0}
 
 
-def test_the_same_reply_twice_changes_nothing():
-    replica = Replica({})
-    for _ in range(2):
-        replica.on_message(5.0, "a", Reply({"s": 4.0}))
-    assert replica.copies == {"s": 4.0}
-
-
 def test_an_upstream_hands_over_its_latest_other_contacts():
     source, ask = Source("s", iter([9.0])), Pull(pool="p", contacts=2)
 
