@@ -100,10 +100,10 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def affordable(network: Network, horizon: float | None) -> int:
-    """Return how many replications a live run can have, if it has `horizon` units of time over all of them.
+    """Return the replications of a live run that is not told their number: REPLICATIONS, or as many as fit, at least 1.
 
-    If that is None, each lasts INTERVALS_PER_PATH mean intervals, so that more of them are more work; else their number
-    is limited by the nodes alone.
+    With a `horizon`, the time of all of them together, only their nodes must fit. If it is None, each lasts
+    INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too.
     """
     compiled = plan_of(network)
     fit = MOST_NODES / len(compiled.names)

@@ -199,10 +199,10 @@ def _share_with_copy(parts: Parts) -> float:
 
 
 def _mean_with_bounds(metric: Metric, parts: Parts) -> Prediction:
-    """Predict the mean of a metric over `parts`, ages with their weights.
+    """Predict the mean of a metric over `parts`: pairs of an age and the law of its updates, with their weights.
 
-    If the ages are bounds, its accuracy is the distance to the mean of the latest possible ages; unknown if that is
-    infinite.
+    If ages are bounds, the distance to the mean of the latest possible ages is added to its accuracy. It is without a
+    value if that distance is infinite, or if the latest age of some copies is.
     """
     prediction = metric.formula(parts)
     latest: dict[tuple[InformationAge, Law], float] = {}

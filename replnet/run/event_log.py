@@ -230,7 +230,10 @@ class EventLog:
             raise self._write_error(error) from None
 
     def discard(self) -> None:
-        """Drop all rows and leave no file, as there was no run or its log cannot be written."""
+        """Drop all rows and write no file, as there was no run or its log cannot be written.
+
+        A file of its name that was there before stays as it was.
+        """
         self.rows = 0
         with suppress(OSError, ValueError):
             self._writer.close()

@@ -73,7 +73,7 @@ class Judgement(Protocol):
 
     @property
     def draws(self) -> Mapping[tuple[str, str], Any]:
-        """The measurements of every replication, by group and metric."""
+        """By group and metric, two arrays with an element per replication: amounts, and wholes they are parts of."""
 
     def rows(self) -> list[Row]:
         """Return all rows of the table, measured ones first."""

@@ -33,7 +33,10 @@ _sync = getattr(os, "fdatasync", os.fsync)  # both also sync the length of a fil
 @final
 @dataclass
 class Scan:
-    """The content of a journal: its records, and where it is damaged."""
+    """The content of a journal: its intact records by cell, its whole lines, and where it is damaged or torn.
+
+    Damaged is a whole line that is wrong or out of place; torn is the end, if the last append did not finish.
+    """
 
     records: dict[str, Any] = field(default_factory=dict)
     lines: int = 0  # number of whole lines, good or not

@@ -45,9 +45,10 @@ class FieldsError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A single error of an input, with its place: file, line and column, None where there are none.
+    """An error of an input: its place, the field, what is `wrong` with it, and what would be `right`.
 
-    Lines and columns count from 1; `file` may be an override such as `-s peers=3`.
+    The place is file, line and column, each None if there is none; lines and columns count from 1, and `file` may be an
+    override such as `-s peers=3`.
     """
 
     file: str | None

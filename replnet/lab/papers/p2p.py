@@ -243,10 +243,10 @@ def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, download
 
 
 def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
-    """Return the best system whose clients ask `ask` replicas and keep the freshest answer (eq. 34).
+    """Return the system that serves most queries if each asks `ask` replicas and keeps the freshest answer (eq. 34).
 
-    `downloads` names the law, without a rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a
-    limit of many replicas); else it is exact. Raises UnreachableError if the freshness `target` cannot be met.
+    `bandwidth` is the messages per unit of time of each replica and of the source; `downloads` names the law, without a
+    rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas); else it is exact. Raises UnreachableError if the freshness `target` cannot be met.
     """
     family = partial(at_rate, downloads)
 

@@ -137,7 +137,7 @@ def extra_bandwidth(
         raise FieldError("weight", f"{weight} costs nothing at {rate:g} downloads in turns", "a weight that grows")
 
     def surplus(total_rate: float) -> float:
-        """Return by how much a total rate is more than enough; negative if it is too low."""
+        """Return by how much the penalty at a total rate is below the target, as a share of that; negative if above."""
         left = penalty_of(penalty, independently(family, total_rate, replicas), updates, weight).value
         return 1 + ROOT_TOLERANCE - left / target.value
 

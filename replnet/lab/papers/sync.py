@@ -569,7 +569,7 @@ def allocation(
 
 @formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))
 def equal_gain(gain: Positive, rate: Positive, order: OrderName = "fixed") -> Values:
-    """The frequency at which an element gains so much freshness from one synchronisation more.
+    """The frequency at which one synchronisation more is worth `gain`, and the highest at any rate, with that rate.
 
     gain: mu, the freshness that one more synchronisation per unit of time is worth
     rate: how often the element changes
