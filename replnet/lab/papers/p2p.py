@@ -246,7 +246,8 @@ def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask
     """Return the system that serves most queries if each asks `ask` replicas and keeps the freshest answer (eq. 34).
 
     `bandwidth` is the messages per unit of time of each replica and of the source; `downloads` names the law, without a
-    rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas); else it is exact. Raises UnreachableError if the freshness `target` cannot be met.
+    rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas), else they are
+    exact. Raises UnreachableError if the freshness `target` cannot be met.
     """
     family = partial(at_rate, downloads)
 
