@@ -25,7 +25,6 @@ turn to stale counts once, whatever stretches follow until f.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,8 +110,7 @@ class Updates(NamedTuple):
 
         With `including` an update at the very instant counts as before it, so the index is that of the next one.
         """
-        if self.begin.size == 2 and "replnet.compiler" not in sys.modules:
-            # Of a single source NumPy finds them too; to load the compiler takes longer than most records do.
+        if self.begin.size == 2:  # of a single source NumPy finds them too, and needs no compiler
             return np.searchsorted(self.points, instants, side="right" if including else "left")
         from replnet.measure.staleness_kernels import find_places
 

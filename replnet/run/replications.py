@@ -73,7 +73,7 @@ class Judgement(Protocol):
 
     @property
     def draws(self) -> Mapping[tuple[str, str], Any]:
-        """By group and metric, two arrays with an element per replication: amounts, and wholes they are parts of."""
+        """Two arrays by group and metric, with an element per replication: amounts, and the wholes they are parts of."""
 
     def rows(self) -> list[Row]:
         """Return all rows of the table, measured ones first."""
