@@ -144,7 +144,7 @@ def test_a_folder_says_what_is_where_in_it(folder):
     assert sorted(listed(folder)) == sorted({*modules, *folders})
 
 
-GUIDES = [PACKAGE / "__init__.py", *(PACKAGE.parent / name for name in ("README.md", ".github/CONTRIBUTING.md"))]
+GUIDES = [PACKAGE / "__init__.py", PACKAGE.parent / ".github/CONTRIBUTING.md"]
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda p: p.name)

@@ -13,7 +13,6 @@ import pytest
 from command_line import replnet
 
 import replnet as rn
-from replnet.cli.main import commands
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 WITHOUT = {"InputError", "Law", "Network"}  # which are made by others
@@ -46,17 +45,6 @@ def blocks(fence: str = "") -> list[str]:
     return [
         re.sub(r"^    ", "", one, flags=re.MULTILINE) for one in re.findall(r"(?:^    .*\n)+", README, re.MULTILINE)
     ]
-
-
-def listed() -> list[str]:
-    """The commands that the README lists, with what they are given."""
-    (block,) = (one for one in blocks() if one.startswith("replnet predict NETWORK"))
-    return [line.partition("  ")[0].removeprefix("replnet ") for line in block.splitlines()]
-
-
-def test_all_commands_that_are_listed_are_there():
-    named = {word.split()[0] for line in listed() for word in line.split(",")}
-    assert {"predict", "size", "schema", "audit"} <= named <= commands.commands.keys()
 
 
 def test_the_first_table_is_what_the_first_command_prints():

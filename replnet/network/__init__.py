@@ -13,6 +13,7 @@ What users write:
 
 What it means:
 
+    constructors   networks of each kind in Python, with every field as a parameter
     network        a network: its specification, its topology and NetworkX graph, built when first asked for
     build          the topology of a specification, level by level
     graph_columns  a graph specification made explicit: the role and laws of every node, the kind of every link
@@ -56,21 +57,8 @@ if TYPE_CHECKING:
         values_per_source,
         whole,
     )
-    from replnet.network.network import (
-        Given,
-        Network,
-        aggregate,
-        cascade,
-        compose,
-        cooperative,
-        draw,
-        file_of,
-        graph,
-        load,
-        network_of,
-        redundant,
-        single,
-    )
+    from replnet.network.constructors import LawLike, aggregate, cascade, compose, cooperative, graph, redundant, single
+    from replnet.network.network import Given, Network, draw, file_of, load, network_of
     from replnet.network.parts import HELP, TimeUnit
     from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, source_slices, sources_of
     from replnet.network.specification import KINDS, schema

@@ -1,0 +1,17 @@
+"""A program of a user, for the type checker: what is wrong here is expected, and `warn_unused_ignores` says if it is not."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+import replnet as rn
+
+UPDATES = "exponential(rate=1)"
+network = rn.cascade(depth=3, branching=2, updates=UPDATES, downloads=["exponential(rate=2)", rn.constant(rate=2)])
+table: pd.DataFrame = rn.predict(network).table
+rn.cascade(3, updates=rn.pareto(alpha=3, rate=1), downloads={"uniform": {"low": 0, "high": 1}})
+
+rn.cascade(dept=3, updates=UPDATES, downloads=UPDATES)  # type: ignore[call-arg]
+rn.cascade(3, updates=1.0, downloads=UPDATES)  # type: ignore[arg-type]
+rn.single(updates=UPDATES)  # type: ignore[call-arg]
+rn.cooperative(3, updates=UPDATES, downloads=UPDATES, polls=UPDATES, select="newest")  # type: ignore[arg-type]
