@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from replnet.histories.visits import RecordSource, Visits, read_record, visits_o
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
 from replnet.text import FieldError, duration
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPLICAS_ASKED = (2, 3)  # by a client
 COLUMNS = ("group", "metric", "measured", "ci_low", "ci_high", "least", "most", "predicted", "note")
@@ -99,7 +102,7 @@ class Observation:
         return [row.data() for row in self.found]
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The rows as a DataFrame with COLUMNS, one for each metric of a replica or of clients."""
         import pandas as pd
 

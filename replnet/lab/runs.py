@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from replnet.deadline import within
 from replnet.measure import RESOLUTION
@@ -41,7 +41,8 @@ def emulate(
     budget: float | str | None = None,
     out: File | None = None,
     watch: Watch | None = None,
-    **live: Any,
+    hosts: Literal["per-node"] | int | None = None,
+    time_scale: float | None = None,
 ) -> Emulated:
     """Run a network, or a shipped one by its name, and return the measurements beside the predictions.
 
@@ -64,17 +65,17 @@ def emulate(
     """
     network = network_of(network)
     length = time_in(horizon, network.unit, "horizon")
-    if unexpected := [name for name in live if name not in LIVE_OPTIONS]:
-        raise TypeError(f"emulate() got an unexpected keyword argument {unexpected[0]!r}")
     names = tuple(metric.name for metric in metrics_of(network, measure))
     if engine == "live":
         refused = {"measure": names, "by": by, "precision": precision, "workers": workers, "budget": budget}
         _refuse_for_live(refused)
-        live |= {"seed": seed, "horizon": length, "estimator": estimator, "replications": replications}
-        live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
-        return _run_live(network, trace, out, **live)
-    if live:
-        raise ValueError(f"{next(iter(live))}: is for live runs only (engine: live)")
+        return _run_live(
+            network, trace, out, length, replications, hosts=hosts, time_scale=time_scale, seed=seed,
+            estimator=estimator, resolution=resolution, progress=progress, address=address, watch=watch,
+        )  # fmt: skip
+    for name, value in (("hosts", hosts), ("time_scale", time_scale)):
+        if value is not None:
+            raise ValueError(f"{name}: is for live runs only (engine: live)")
     settings = Settings(
         engine or fastest_engine(network),
         estimator,

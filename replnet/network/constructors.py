@@ -63,7 +63,7 @@ def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields
 
 
 def _network(kind: str, source: nx.Graph | None = None, **fields: Any) -> Network:
-    """Return the network of a kind with these fields, or that of a NetworkX graph; raise InputError for what is wrong."""
+    """Return the network of a kind with these fields, or that of a NetworkX graph; raise InputError if it is wrong."""
     return Network.from_data({"kind": kind, **fields}) if source is None else Network.from_graph(source, **fields)
 
 

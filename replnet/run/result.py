@@ -14,7 +14,7 @@ from html import escape
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import replnet
 from replnet.deadline import OUT_OF_TIME
@@ -30,6 +30,9 @@ from replnet.measure import (
 )
 from replnet.text import name_units
 from replnet.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 
@@ -120,7 +123,7 @@ class Result(TabularResult):
         return self.network.get("unit")
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The rows as a DataFrame; values that a row does not have are NaN or empty."""
         import pandas as pd
 

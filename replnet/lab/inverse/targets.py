@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from replnet.deadline import require_time, sharing_reasonable_time
 from replnet.lab.experiment import emulate_so_far, require_whole
@@ -28,6 +28,9 @@ from replnet.run import (
     read_threshold,
 )
 from replnet.text import FieldError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESOLUTION = 0.02  # of intervals that may agree
 
@@ -54,7 +57,7 @@ class SearchResult(TabularResult, ABC):
         return next((result.incomplete for result in self.emulations if result.incomplete), self.stopped)
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
         import pandas as pd
 

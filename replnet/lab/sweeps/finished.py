@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path as File
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import replnet
 from replnet.engines import Path
@@ -25,6 +25,9 @@ from replnet.lab.sweeps.judged_table import (
 from replnet.measure import worst_verdict
 from replnet.run import TabularResult, provenance, samples_frame
 from replnet.store import RefusedError, canonical_json, digest, read_contents, read_plain_file, unseal
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def open(folder: str | File) -> Sweep:
@@ -147,7 +150,7 @@ class Sweep(TabularResult):
         return [line.data() for line in self.lines]
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
         return table_of_rows(self.rows, self.experiment.axes)
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from replnet.deadline import within
 from replnet.lab.experiment import load_experiment
@@ -18,6 +18,9 @@ from replnet.run import TabularResult
 from replnet.show.report.page import in_words, write
 from replnet.show.report.section import section_of
 from replnet.text import shipped_names, suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TITLE = "The papers, reproduced"
 LONGEST_INCOMPLETE = 60  # letters in the column `incomplete`
@@ -42,7 +45,7 @@ class Reproduction(TabularResult):
         return list(map(_row, self.sweeps))
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
         return table_of_rows(self.rows, ())
 
