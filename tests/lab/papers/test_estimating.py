@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from paper import values
 from scipy.integrate import quad
 
 import replnet as rn
 from replnet.allocation import optimal
-from replnet.lab.named_formulas import compute
 from replnet.lab.papers.estimating import (
     BY_COUNT,
     LAST_MODIFIED,
@@ -19,10 +19,6 @@ from replnet.lab.papers.estimating import (
     time_estimate_moments,
     visit_chances,
 )
-
-
-def rows(**arguments) -> dict[tuple[str, str], float]:
-    return {(group, metric): value.value for group, metric, value in compute(**arguments)}
 
 
 @pytest.mark.parametrize(("r", "n"), [(0.05, 1), (0.3, 2), (1.0, 7), (5.0, 3)])
@@ -72,7 +68,7 @@ def test_what_has_no_mean_is_infinite():
 
 
 def test_with_many_visits_all_but_one_are_right():
-    found = rows(name="rate-estimators", ratio=0.7, visits=4000)
+    found = values("rate-estimators", ratio=0.7, visits=4000)
     assert found["changes seen", "bias"] == pytest.approx(-math.expm1(-0.7) / 0.7 - 1, rel=1e-9)
     for name in ("bias-reduced", *LAST_MODIFIED):
         assert found[name, "bias"] == pytest.approx(0, abs=3e-4)
@@ -84,7 +80,7 @@ def test_with_many_visits_all_but_one_are_right():
 
 def test_what_is_believed_never_to_change_is_lost():
     """One visit of elements that all change alike: who was seen to change gets all, and the others stay stale."""
-    found = rows(name="estimated-allocation", rates=[1], frequency=1, visits=1)
+    found = values("estimated-allocation", rates=[1], frequency=1, visits=1)
     share = -math.expm1(-1)
     assert found["changes seen", "freshness"] == pytest.approx(share * -math.expm1(-share) / share)
     assert found["known rates", "freshness"] == found["uniform", "freshness"] == pytest.approx(share)
@@ -92,7 +88,7 @@ def test_what_is_believed_never_to_change_is_lost():
 
 
 def test_with_very_many_visits_nothing_is_lost():
-    few, many = (rows(name="estimated-allocation", rates=[0.1, 1, 10], frequency=1, visits=n) for n in (10, 3000))
+    few, many = (values("estimated-allocation", rates=[0.1, 1, 10], frequency=1, visits=n) for n in (10, 3000))
     for name in ("bias-reduced", "half a change more"):
         assert 0 < many[name, "loss"] < 2e-3 < few[name, "loss"]
     # Changes seen put rates closer together than they are, however often one looks.
@@ -109,7 +105,7 @@ def test_an_allocation_by_estimates_emulated():
         rates=np.repeat(rates, visits + 1), weights=share.ravel(), allocate=np.tile(given, rates.size).tolist()
     )
     row = next(row for row in rn.emulate(made, seed=3, precision=0.001).rows if row.metric == "freshness")
-    expected = rows(name="estimated-allocation", rates=[0.2, 1, 4], frequency=1, visits=visits)
+    expected = values("estimated-allocation", rates=[0.2, 1, 4], frequency=1, visits=visits)
     assert row.verdict == "agree"
     assert row.predicted == pytest.approx(expected["half a change more", "freshness"], rel=1e-12)
     assert row.predicted < expected["known rates", "freshness"]
