@@ -76,13 +76,6 @@ def test_many_pages_in_blocks():
     assert not turns[rates == 0].any()
 
 
-def test_a_rare_page_does_come():
-    """Its first deadline is beyond all others by a factor of 10^8."""
-    order = Carousel([1e-8, 1.0]).take(1000)
-    assert order.sum() == 1000
-    assert Carousel([0.0, 3.0, 0.0]).take(3).tolist() == [1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [

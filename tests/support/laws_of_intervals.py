@@ -51,6 +51,14 @@ DEPENDENT = [
     "windowed(rate=0.7, window=0.5, period=1, share=0.2)",
 ]
 
+PLAIN = [
+    "exponential(rate=2)",
+    "constant(rate=3)",
+    "pareto(alpha=1.4, rate=1)",
+    "uniform(low=0.2, high=1)",
+    "hyperexponential(weights=[0.9, 0.1], rates=[20, 0.2])",
+]
+
 FAMILIES = [
     lambda rate: Exponential(rate=rate),
     lambda rate: Constant(rate=rate),

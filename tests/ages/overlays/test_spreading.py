@@ -78,9 +78,8 @@ def test_polls_both_ways_along_a_path_are_of_no_use_and_do_no_harm():
     both = one_way | {0: [NodePull(5.0, frozenset({1}), 1, 0.2)]}
     hits = {0: ((1.0, 0.0),)}
     alone, with_back = group_nodes(hits, one_way), group_nodes(hits, both)
-    assert pair_ages(with_back)[with_back.of[1]].laplace(1.0) == pytest.approx(
-        pair_ages(alone)[alone.of[1]].laplace(1.0), abs=1e-8
-    )
+    lonely, other = (pair_ages(found)[found.of[1]].laplace(1.0) for found in (alone, with_back))
+    assert other == pytest.approx(lonely, abs=1e-8)
 
 
 def test_very_many_contacts_are_refused_at_once():
