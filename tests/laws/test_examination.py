@@ -270,35 +270,17 @@ def test_families_of_plug_ins():
             laws.law(text)
 
 
-class Turncoat(Sound):
-    """Sound for as long as it is examined."""
-
-    turned = False
-
-    def draw(self, e):
-        return np.full(np.shape(e), self.gives) if Turncoat.turned else super().draw(e)
-
-    gives = math.nan
-
-
-@pytest.fixture
-def turned():
-    yield
-    Turncoat.turned = False
-
-
-@pytest.mark.usefixtures("turned")
 @pytest.mark.parametrize("engine", ["array", "step"])
 @pytest.mark.parametrize("role", ["updates", "downloads", "polls", "delay"])
 @pytest.mark.parametrize("gives", [math.nan, 0.0])
-def test_a_law_that_turns_while_it_runs_is_named(engine, role, gives):
-    law = type("Turning", (Turncoat,), {"gives": gives})()
-    fields = dict.fromkeys(("updates", "downloads", "polls"), RIGHT) | {role: law}
+def test_a_law_that_turns_while_it_runs_is_named(engine, role, gives, monkeypatch):
     if engine == "array" and role == "delay":
         pytest.skip("array takes no delays of a law")
+    kind = broken()
+    fields = dict.fromkeys(("updates", "downloads", "polls"), RIGHT) | {role: kind()}
     net = rn.cooperative(replicas=3, peers=1, **fields)
-    Turncoat.turned = True
-    with pytest.raises(FieldError, match=r"Turning.*draw at .* is .*finite interval above 0"):
+    monkeypatch.setattr(kind, "draw", lambda self, e: np.full(np.shape(e), gives))
+    with pytest.raises(FieldError, match=r"Broken.*draw at .* is .*finite interval above 0"):
         rn.emulate(net, engine, horizon=100)
 
 

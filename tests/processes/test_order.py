@@ -54,14 +54,12 @@ def test_they_write_what_users_write(text: str) -> None:
     assert hash(law(text)) == hash(one)
 
 
-def test_delays_faults_and_aggregates_take_no_process() -> None:
+def test_delays_and_faults_take_no_process() -> None:
     about: dict[str, Any] = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)"}
     with pytest.raises(rn.InputError, match=r"delay: .*not independent"):
         rn.single(**about, delay=TEXTS[0])
     with pytest.raises(rn.InputError, match=r"faults.*up: .*not independent"):
         rn.single(**about, faults=[{"crash": "replicas", "up": TEXTS[0], "down": "constant(period=1)"}])
-    with pytest.raises(rn.InputError, match=r"updates: .*not independent"):
-        rn.aggregate(sources=2, budget=1, updates=TEXTS[0])
 
 
 # The law of an interval, and of an age.
@@ -94,8 +92,8 @@ def test_the_bessel_functions_of_a_day(text: str) -> None:
         assert law(text).tail(x) == pytest.approx((rate * silent).mean() / of.rate, rel=1e-11)
 
 
-def test_a_union_of_constant_processes() -> None:
-    """Two ticks at random phases: the gap after one of them is uniform on (0, 1)."""
+def test_unions_in_closed_form() -> None:
+    """Of two ticks at random phases the gap after one of them is uniform on (0, 1)."""
     one = law("superposition(law=constant(period=1), count=2)")
     assert one.tail(0.3) == pytest.approx(0.7, rel=1e-14)
     assert one.age.tail(0.3) == pytest.approx(0.49, rel=1e-14)
@@ -103,10 +101,7 @@ def test_a_union_of_constant_processes() -> None:
     assert one.second_moment == pytest.approx(1 / 3, rel=1e-12)
     unlike = law("superposition(laws=[constant(period=1), constant(period=2)])")
     assert unlike.tail([0.5, 1.0, 1.5]).tolist() == pytest.approx([(2 * 0.75 + 0.5) / 3, 0, 0], abs=1e-15)
-
-
-def test_where_a_union_has_no_second_moment() -> None:
-    """The age of two is below x^-0.8 together, of three below x^-1.2."""
+    # The age of two is below x^-0.8 together, of three below x^-1.2.
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=2)").second_moment == math.inf
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=3)").second_moment < math.inf
 
@@ -114,30 +109,20 @@ def test_where_a_union_has_no_second_moment() -> None:
 # How intervals follow one another.
 
 
-def test_a_pattern_is_kept_across_time_zero() -> None:
-    of = processes(TEXTS[1], 50)
-    past, future = of.past(20.0), of.window(20.0)
-    pattern = np.tile([0.5, 0.25, 2, 0.25], 40)
-    for p in range(50):
-        steps = np.diff(np.concatenate([past.of(p), future.of(p)]))
-        assert any(np.allclose(steps, pattern[k : k + steps.size], rtol=0, atol=1e-12) for k in range(4))
-
-
-def test_a_record_is_played_as_it_is(tmp_path) -> None:
-    """Instants of which two are the same, round and round."""
-    times = [3.0, 4.0, 4.0, 6.5, 7.0, 11.0]
+def test_patterns_and_records_are_played_as_they_are(tmp_path) -> None:
+    """Also across time zero, and round and round; two instants of the record are the same."""
     path = tmp_path / "times.txt"
-    path.write_text("\n".join(map(str, times)))
+    path.write_text("3\n4\n4\n6.5\n7\n11\n")
     text = f'trace(file="{path}", order=recorded)'
-    one = law(text)
-    assert str(one) == text
-    assert law(str(one)) == one
-    assert shuffled(one) == law(f'trace(file="{path}")')
-    of = processes(text, 20)
-    round_and_round = np.tile([1, 2.5, 0.5, 4], 8)
-    for p, points in enumerate(instants(of, 30.0)):
-        steps = np.diff(np.concatenate([of.past(10.0).of(p), points]))
-        assert any(np.allclose(steps, round_and_round[k : k + steps.size], atol=1e-12) for k in range(4))
+    assert str(law(text)) == text
+    assert law(str(law(text))) == law(text)
+    assert shuffled(law(text)) == law(f'trace(file="{path}")')
+    for text, pattern in ((text, [1, 2.5, 0.5, 4]), (TEXTS[1], [0.5, 0.25, 2, 0.25])):
+        of, again = processes(text, 50), np.tile(pattern, 40)
+        past = of.past(20.0)
+        for p, points in enumerate(instants(of, 30.0)):
+            steps = np.diff(np.concatenate([past.of(p), points]))
+            assert any(np.allclose(steps, again[k : k + steps.size], rtol=0, atol=1e-12) for k in range(4))
 
 
 @pytest.mark.parametrize("hurst", [0.501, 0.6, 0.75, 0.9, 0.99])

@@ -188,12 +188,6 @@ def test_a_page_that_changes_in_every_slot():
     assert share == pytest.approx([2 - math.sqrt(2), math.sqrt(2) - 1], rel=1e-12)
 
 
-def test_a_budget_that_only_logarithms_can_say():
-    """At a millionth of the change rates the multiplier is exp(-10^6) from its largest value."""
-    pages = Pages([1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-15])
-    assert optimal_fixed_rates(pages, 2e-6).rates == pytest.approx([1e-6, 1e-6, 0], rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
