@@ -117,8 +117,8 @@ def test_patterns_and_records_are_played_as_they_are(tmp_path) -> None:
     assert str(law(text)) == text
     assert law(str(law(text))) == law(text)
     assert shuffled(law(text)) == law(f'trace(file="{path}")')
-    for text, pattern in ((text, [1, 2.5, 0.5, 4]), (TEXTS[1], [0.5, 0.25, 2, 0.25])):
-        of, again = processes(text, 50), np.tile(pattern, 40)
+    for one, pattern in ((text, [1, 2.5, 0.5, 4]), (TEXTS[1], [0.5, 0.25, 2, 0.25])):
+        of, again = processes(one, 50), np.tile(pattern, 40)
         past = of.past(20.0)
         for p, points in enumerate(instants(of, 30.0)):
             steps = np.diff(np.concatenate([past.of(p), points]))
