@@ -68,19 +68,24 @@ def test_the_square_root_law_is_the_optimum(mu, budget, data):
     assert budget_for(even, float(np.sqrt(mu).mean()), len(mu)) == pytest.approx(budget, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["source", "update"])
-@pytest.mark.parametrize("w", ["1", "x", "log(1+x)", "threshold(0.8)", "min(x, 1)"])
-def test_rates_have_one_price(kind, w):
+MEASURES = ["1", "x", "log(1+x)", "threshold(0.8)", "min(x, 1)"]
+
+
+@pytest.mark.parametrize("budget", [0.4, 4.0, 40.0])
+@pytest.mark.parametrize(
+    ("kind", "w"), [*itertools.product(["source", "update"], MEASURES), ("update", "exp(-x)"), ("update", "1/(1+x)")]
+)
+def test_rates_have_one_price(kind, w, budget):
     """Costs are convex in each rate: none is better if no rate saves more than the price, or costs less to lower."""
-    found, h = allocate(SOURCES, QUERIES, 4.0, w, kind), 1e-5
-    assert sum(found.rates) == pytest.approx(4, rel=1e-12)
+    found, h = allocate(SOURCES, QUERIES, budget, w, kind), 1e-5 * budget
+    assert sum(found.rates) == pytest.approx(budget, rel=1e-12)
     least = penalty_left(found, SOURCES, QUERIES, w, kind)
     for step in np.eye(5) * h:
         more = cost((found.rates + step).tolist(), SOURCES, QUERIES, w, kind)
-        assert (least - more) / h <= found.price * (1 + 1e-4)
+        assert (least - more) / h <= found.price * (1 + 1e-4) + 1e-9
         if found.rates @ step > 0:
             less = cost((found.rates - step).tolist(), SOURCES, QUERIES, w, kind)
-            assert (less - least) / h >= found.price * (1 - 1e-4)
+            assert (less - least) / h >= found.price * (1 - 1e-4) - 1e-9
 
 
 @random_cases
@@ -93,31 +98,16 @@ def test_the_update_penalty_starves_nobody(mu, budget, w):
     assert all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(ordered))
 
 
-def test_theorem_12_needs_more_than_it_says():
-    """With w = exp(-x), m(infinity) = q mu: the price at a small budget is above that of slow sources."""
-    found = allocate([Exponential(rate=rate) for rate in (1, 2, 3, 4, 5)], [1.0] * 5, 1.0, "exp(-x)")
-    assert starved(found) == [0, 1]
-    assert 2 < found.price < 3
-    # 1 - (1 + d) exp(-d) of the interval of each that is fed is the price over mu.
-    for rate, mu in zip(found.rates[2:], (3, 4, 5), strict=True):
-        d = 1 / rate
-        assert mu * (1 - (1 + d) * math.exp(-d)) == pytest.approx(found.price, rel=1e-9)
-
-
-def test_the_source_penalty_starves_the_fastest():
-    """Poisson updates and w = 1: m(d) = (1 - (1 + mu d) exp(-mu d)) / mu, at most 1 / mu."""
-    mu = [1.0, 2.0, 3.0, 4.0, 5.0]
-    found = allocate([Exponential(rate=rate) for rate in mu], [0.2] * 5, 5.0, "1", "source")
-    assert starved(found) == [4]
-    assert 0.2 / 5 <= found.price < 0.2 / 4
-    for rate, one in zip(found.rates[:4], mu, strict=False):
-        r = one / rate
-        assert 0.2 * (1 - (1 + r) * math.exp(-r)) / one == pytest.approx(found.price, rel=1e-9)
-    # A weight without bound feeds all.
-    assert not starved(allocate([Exponential(rate=rate) for rate in mu], [0.2] * 5, 5.0, "x", "source"))
-    # So does an update age without a mean.
-    heavy = [Pareto(1.5, rate=rate) for rate in mu]
-    assert not starved(allocate(heavy, [0.2] * 5, 0.5, "1", "source"))
+def test_who_is_starved():
+    """By Theorem 12 nobody under the update penalty, but with w = exp(-x) m(infinity) = q mu is small for slow ones."""
+    updates = [Exponential(rate=rate) for rate in (1, 2, 3, 4, 5)]
+    assert starved(allocate(updates, [1.0] * 5, 1.0, "exp(-x)")) == [0, 1]
+    # Under the source penalty m(infinity) = q E[A_U] for w = 1, which is small for fast ones, and infinite for w = x.
+    assert starved(allocate(updates, [0.2] * 5, 5.0, "1", "source")) == [4]
+    assert starved(allocate(updates, [0.2] * 5, 5.0, "x", "source")) == []
+    # Nor does an update age without a mean starve anybody.
+    heavy = [Pareto(1.5, rate=rate) for rate in (1, 2, 3, 4, 5)]
+    assert starved(allocate(heavy, [0.2] * 5, 0.5, "1", "source")) == []
 
 
 def test_budgets_at_the_ends():
