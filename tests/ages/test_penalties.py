@@ -146,7 +146,6 @@ def test_sums_of_exponential_ages_in_closed_form():
     """Hypoexponential X, exponential updates: every penalty is a sum of exponentials."""
     a, b, mu = 2.0, 1.0, 3.0
     copy, updates = pull(direct(Exponential(rate=a)), Exponential(rate=b)), Exponential(rate=mu)
-
     # K of eq. 41 for one exponential of rate r is mu / (mu + r) exp(-r tau).
     share = {a: b / (b - a) * mu / (mu + a), b: a / (a - b) * mu / (mu + b)}
     late = sum(part * math.exp(-rate * 0.7) for rate, part in share.items())

@@ -191,34 +191,23 @@ def test_covering_interval_given_the_age(text: str) -> None:
         assert np.all(np.isfinite(covering))
 
 
-def test_an_atom_at_the_age_is_past() -> None:
+def test_covering_close_to_the_age() -> None:
+    """An atom at the age is past, and of a short wait the residual is kept."""
     one = law("lattice(values=[1, 2, 5])")
     np.testing.assert_array_equal(one.covering(np.array([0.0, 0.5, 1.0, 1.5, 2.0, 5.0]), 1e-17), [1, 1, 2, 2, 5, 5])
     assert law("constant(period=2)").covering(1.5, 1e-17) == 2
-
-
-def test_covering_keeps_the_residual_of_a_short_wait() -> None:
     one = law("pareto(alpha=3, scale=1)")
     assert one.covering(1e3, 1e-9) - 1e3 == pytest.approx(1001e-9 / 3, rel=1e-3)
     assert one.covering(0.0, 1e-15) == pytest.approx(1e-15 / 3, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("exponential(rate=1)", None),
-        ("constant(period=0.25)", 0.25),
-        ("lattice(values=[0.1, 0.2, 0.3])", 0.1),
-        ("lattice(values=[0.3333333333333333, 0.25])", 1 / 12),
-        ("lattice(values=[1, 3.141592653589793])", None),
-        ("empirical(intervals=[7])", 7),
-    ],
-)
-def test_span(text: str, span: float | None) -> None:
-    assert law(text).span == (span if span is None else pytest.approx(span, rel=1e-15))
-
-
-def test_a_lattice_finer_than_a_millionth_is_none() -> None:
+def test_span() -> None:
+    assert law("exponential(rate=1)").span is None
+    assert law("constant(period=0.25)").span == 0.25
+    assert law("empirical(intervals=[7])").span == 7
+    assert law("lattice(values=[0.3333333333333333, 0.25])").span == pytest.approx(1 / 12, rel=1e-15)
+    assert law("lattice(values=[1, 3.141592653589793])").span is None
+    # A lattice finer than a millionth is none.
     assert common_step([1.0, 1e6]) == 1
     assert common_step([1.0, 1e6 + 1]) is None
     assert common_step(np.random.default_rng(3).random(20_000)) is None

@@ -15,7 +15,7 @@ from scipy.integrate import quad
 
 import replnet as rn
 from replnet.ages.clusters.cluster import cluster
-from replnet.ages.information_age import direct, pull, with_delay
+from replnet.ages.information_age import direct, pull
 from replnet.ages.overlays.contacts import NodePull
 from replnet.ages.roots import UnreachableError, rate_for
 from replnet.lab.papers.p2p import (
@@ -31,7 +31,7 @@ from replnet.lab.papers.p2p import (
     redundant_freshness,
     residual,
 )
-from replnet.laws import Constant, Exponential, Pareto
+from replnet.laws import Exponential, Pareto
 
 TOLERANCE = 1e-9
 ONE = Exponential(rate=1)
@@ -63,22 +63,6 @@ def test_residual_against_quadrature_of_equation_27():
     on = mean_on_duration(direct(downloads), updates).value
     density = quad(lambda a: 2 * math.exp(-2 * a) * 2 * (1 + a) ** -3, 0, np.inf, epsabs=1e-12)[0]
     assert on == pytest.approx(direct(downloads).freshness(updates).value / density, abs=1e-8)
-
-
-def test_residual_at_the_age_of_the_next_level_is_the_next_freshness():
-    """P2P eq. 21: p_2 = E[r_1(A_D)], here with A_D uniform on (0, 1)."""
-    updates = Pareto(3, rate=2)
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    r1 = np.array([residual(direct(Exponential(rate=2)), updates, y) for y in ((nodes + 1) / 2).tolist()])
-    expected = pull(direct(Exponential(rate=2)), Constant(period=1)).freshness(updates).value
-    assert weights @ r1 / 2 == pytest.approx(expected, abs=TOLERANCE)
-
-
-def test_a_constant_delay_is_the_residual_at_it():
-    """P2P eq. 27."""
-    copy, updates = direct(Constant(rate=2)), Pareto(3, rate=1)
-    expected = residual(copy, updates, 0.25)
-    assert with_delay(copy, 0.25).freshness(updates).value == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_redundant_poisson_copies_are_one_poisson_copy():
