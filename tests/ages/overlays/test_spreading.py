@@ -18,13 +18,13 @@ from replnet.ages.prediction import NoFormulaError
 from replnet.laws import law
 
 
-@pytest.mark.parametrize("looks", [spreading.MOST_LOOKS, 0])  # trees of their own for all, or one of the shortest ways
+@pytest.mark.parametrize("branches", [spreading.MOST_BRANCHES, 0])  # own trees, or one of the shortest ways
 @settings(max_examples=80)
 @given(contact_networks(), RATES)
-def test_bounds_hold_on_any_graph(looks, network, mu):
+def test_bounds_hold_on_any_graph(branches, network, mu):
     hit, contacts = network
     known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts)
-    with patch.object(spreading, "MOST_LOOKS", looks):
+    with patch.object(spreading, "MOST_BRANCHES", branches):
         ages = pair_ages(found)
     for i in range(hit.size):
         if found.of[i] in ages:
