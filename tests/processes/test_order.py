@@ -225,13 +225,19 @@ def test_intervals_of_a_window_by_counting(text: str) -> None:
 
 @pytest.mark.parametrize(("events", "step"), [(64, math.inf), (1 << 12, 7.0), (1 << 15, 0.37)])
 @pytest.mark.parametrize("text", TEXTS + PLAIN)
-def test_instants_do_not_depend_on_windows_or_blocks(text: str, events: int, step: float) -> None:
+def test_instants_do_not_depend_on_windows_blocks_or_depth(text: str, events: int, step: float) -> None:
     whole = instants(processes(text, 5), 60.0)
     parts = instants(processes(text, 5, events), 60.0, step)
     for a, b in zip(whole, parts, strict=True):
         assert np.array_equal(a, b)
         assert (np.diff(a) > 0).all()
         assert a[-1] < 60
+    of = processes(text, 5, events)
+    deep, shallow = of.past(300.0), of.past(5.0)
+    for p in range(5):
+        assert np.array_equal(deep.of(p)[deep.of(p) >= -5], shallow.of(p))
+        assert np.array_equal(deep.of(p)[-1:], -of.age[p : p + 1])
+        assert deep.serial[p] == -deep.of(p).size
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -245,16 +251,6 @@ def test_walks_do_not_depend_on_blocks_or_company(text: str) -> None:
         given[some, :7], given[others, :40] = parts(some, 7), parts(others, 40)
         given[some, 7:40], given[:, 40:] = parts(some, 33), parts(everyone, 20)
         assert np.array_equal(expected, given)
-
-
-@pytest.mark.parametrize("text", TEXTS + PLAIN)
-def test_a_deeper_past_has_the_same_end(text: str) -> None:
-    of = processes(text, 5)
-    deep, shallow = of.past(300.0), of.past(5.0)
-    for p in range(5):
-        assert np.array_equal(deep.of(p)[deep.of(p) >= -5], shallow.of(p))
-        assert np.array_equal(deep.of(p)[-1:], -of.age[p : p + 1])
-        assert deep.serial[p] == -deep.of(p).size
 
 
 @pytest.mark.parametrize("text", TEXTS + PLAIN)

@@ -1,13 +1,10 @@
-"""Laws of intervals of all kinds, to be drawn from, and their order (P2P Definition 1)."""
+"""Laws of intervals of all kinds, to be drawn from."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from hypothesis import strategies as st
 
-from replnet.lab.papers.dominance import age_lead
-from replnet.laws import Constant, Exponential, Gamma, Lattice, Law, Lognormal, Pareto, Uniform, Weibull
+from replnet.laws import Constant, Exponential, Gamma, Lattice, Lognormal, Pareto, Uniform, Weibull
 
 TEXTS = [
     "exponential(rate=2)",
@@ -71,18 +68,3 @@ FAMILIES = [
     lambda rate: Lattice(values=[0.5 / rate, 2 / rate], weights=[2, 1]),
 ]
 laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
-
-ROUNDING = 1e-12  # of integrated tails in units of the mean: each is a handful of operations from exact
-
-
-def best_constant(downloads: Law) -> Constant:
-    """The freshest download strategy of the same rate, whatever the updates (P2P Thm 3)."""
-    return Constant(period=downloads.mean)
-
-
-def dominates(first: Law, second: Law) -> Literal["first", "second", "neither", "equal"]:
-    """Which of two laws of the same mean is larger in second order, up to rounding."""
-    lowest, highest = age_lead(first, second)
-    if highest > ROUNDING:
-        return "neither" if lowest < -ROUNDING else "first"
-    return "second" if lowest < -ROUNDING else "equal"

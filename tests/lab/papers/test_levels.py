@@ -52,12 +52,6 @@ def test_what_rates_cost():
     assert (even / (even + 1)) ** 2 == pytest.approx(found["last level", "freshness"], rel=1e-8)
 
 
-def test_very_wide_and_deep_trees():
-    found = rates_of(updates=1, levels=200, growth=1.5, branching=1000)
-    # Nearly all replicas are on the last level.
-    assert found["slow on top", "replica_rate"] == pytest.approx(found["last level", "rate"], rel=2e-5)
-
-
 def test_no_rule_keeps_a_target_without_growth():
     with pytest.raises(InputError, match=r"growth: 1 leaves no freshness at great depth \(a number above 1"):
         rates_of(updates=1, levels=2, growth=1, target=0.5)

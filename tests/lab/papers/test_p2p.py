@@ -9,7 +9,7 @@ import pytest
 from all_sets import by_all_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws_of_intervals import best_constant, laws
+from laws_of_intervals import laws
 from paper import FAMILIES
 from scipy.integrate import quad
 
@@ -31,7 +31,7 @@ from replnet.lab.papers.p2p import (
     redundant_freshness,
     residual,
 )
-from replnet.laws import Exponential, Pareto
+from replnet.laws import Constant, Exponential, Pareto
 
 TOLERANCE = 1e-9
 ONE = Exponential(rate=1)
@@ -41,7 +41,7 @@ ONE = Exponential(rate=1)
 @given(laws, laws)
 def test_constant_downloads_are_best(downloads, updates):
     """P2P Thm 3."""
-    best, own = (direct(law).freshness(updates).value for law in (best_constant(downloads), downloads))
+    best, own = (direct(law).freshness(updates).value for law in (Constant(period=downloads.mean), downloads))
     assert 0 <= own <= 1
     assert best >= own - TOLERANCE
     assert freshness_gain(updates, downloads) == pytest.approx(best - own, abs=TOLERANCE)
