@@ -62,9 +62,6 @@ def test_delays_and_faults_take_no_process() -> None:
         rn.single(**about, faults=[{"crash": "replicas", "up": TEXTS[0], "down": "constant(period=1)"}])
 
 
-# The law of an interval, and of an age.
-
-
 def test_the_modes_of_a_modulated_process() -> None:
     """(4) of poisson.py against the matrix exponential, with a state without events and more than two states."""
     rates, means = np.array([8.0, 0.0, 3.0]), np.array([1.0, 2.0, 0.5])
@@ -104,9 +101,6 @@ def test_unions_in_closed_form() -> None:
     # The age of two is below x^-0.8 together, of three below x^-1.2.
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=2)").second_moment == math.inf
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=3)").second_moment < math.inf
-
-
-# How intervals follow one another.
 
 
 def test_patterns_and_records_are_played_as_they_are(tmp_path) -> None:
@@ -220,9 +214,6 @@ def test_intervals_of_a_window_by_counting(text: str) -> None:
         assert of.excess(at) == pytest.approx(np.maximum(x - at, 0).mean(), rel=1e-4, abs=1e-9)
 
 
-# In equilibrium, whatever the windows.
-
-
 @pytest.mark.parametrize(("events", "step"), [(64, math.inf), (1 << 12, 7.0), (1 << 15, 0.37)])
 @pytest.mark.parametrize("text", TEXTS + PLAIN)
 def test_instants_do_not_depend_on_windows_blocks_or_depth(text: str, events: int, step: float) -> None:
@@ -270,9 +261,6 @@ def test_every_time_is_like_any_other(text: str) -> None:
             silent = np.ones(MANY)
             silent[some[(at >= low) & (at < low + length)]] = 0.0
             assert_mean(silent, float(one.age.tail(length)), resolution=0.07)
-
-
-# In networks.
 
 
 @st.composite

@@ -53,9 +53,6 @@ def in_time(of: ProcessSet, horizon: float) -> Events:
     return times[order], whose[order]
 
 
-# ---- shapes
-
-
 def test_rounds_in_fixed_order():
     times, who = in_time(made(Round(np.arange(4), 0.5, 4), 4), 11.0)
     assert (np.diff(who) % 4 == 1).all()
@@ -99,8 +96,6 @@ def test_own_intervals(scattered):
             np.testing.assert_allclose(gaps, 1, rtol=1e-9)
         assert abs((who == i).sum() - 40 * often[i]) <= 1
 
-
-# ---- alike whoever asks, and in equilibrium
 
 ALIKE = {
     "round": Round(np.arange(7), 1 / 7, 7),
@@ -151,9 +146,6 @@ def test_ages_at_zero_are_stationary(of):
 def test_more_than_a_memory_holds_is_refused(of):
     with pytest.raises(FieldError, match=r"^horizon: "):
         of.timetable(seed_words(1, 0), source_words(2)).between(0.0, 1e6)
-
-
-# ---- worth
 
 
 def worth(of, changes, horizon: float, *, replications: int, weights=None) -> list[float]:

@@ -25,8 +25,6 @@ from replnet.allocation.orders import purely_random
 from replnet.lab.papers.crawl import fixed_freshness, order_freshness, random_freshness, slotted_freshness
 from replnet.text.errors import FieldError
 
-# ---- optima
-
 
 @dataclass(frozen=True)
 class Gain:
@@ -100,9 +98,6 @@ def test_slopes_are_derivatives(gain):
     assert gain.slope(p, d) == pytest.approx((gain.fresh(p + step, d) - gain.fresh(p - step, d)) / 2 / step, rel=1e-6)
 
 
-# ---- Fig. 2: one threshold
-
-
 @pytest.mark.parametrize("name", OPTIMA)
 @pytest.mark.parametrize("budget", [0.5, 50.0])
 def test_pages_below_one_threshold_and_no_others_are_not_refreshed(name, budget):
@@ -123,9 +118,6 @@ def test_an_uneven_order_is_worth_the_mean_over_its_intervals():
     pages = Pages([1.0, 0.0, 1.0], [1.0, 1.0, 1.0])
     expected = (2 - math.exp(-1) - math.exp(-3)) / 4 / 2
     assert order_freshness(pages, [1, 0, 0, 1], 1.0) == pytest.approx(expected, rel=1e-14)
-
-
-# ---- Remark 4
 
 
 def decayed_freshness(pages: Pages, p: np.ndarray) -> float:
@@ -151,9 +143,6 @@ def test_decay_is_the_sum_over_ages():
     part = -math.expm1(-d) / d
     assert decayed_freshness(Pages([2.0], [d]), np.array([p])) == pytest.approx(whole_slots * part, rel=1e-14)
     assert purely_random(p).freshness(d, p) == pytest.approx(whole_slots * part, rel=1e-14)
-
-
-# ---- policies, and the ends of the scale
 
 
 positive = st.floats(1e-3, 1e3)
@@ -211,9 +200,6 @@ def test_errors_name_the_field(make, words):
     with pytest.raises(FieldError) as caught:
         make()
     assert str(caught.value).startswith(words)
-
-
-# ---- Problem 1 as such
 
 
 CHANCES, WORTH = (0.9, 0.5, 0.05), (3.0, 2.0, 1.0)

@@ -71,9 +71,6 @@ def test_redundant_poisson_copies_are_one_poisson_copy():
     assert redundant_freshness(updates, Exponential(rate=0.5), 7).value == pytest.approx(expected, abs=TOLERANCE)
 
 
-# ---- Sizes
-
-
 @given(st.floats(0.05, 0.95), st.floats(0.1, 10))
 def test_rates_and_service_without_cooperation(target, mu):
     """P2P eq. 31-32."""

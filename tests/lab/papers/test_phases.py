@@ -56,9 +56,6 @@ def test_an_irrational_ratio_has_no_phase():
         compute("phase-lock", updates=0, downloads=1)
 
 
-# ---- Queries
-
-
 @pytest.mark.parametrize("updates", [Exponential(rate=1), Pareto(3, rate=2), Constant(period=0.7)])
 @pytest.mark.parametrize("queries", [1, 2, 0.5, 0.4, 7 / 3])
 def test_queries_phase_by_phase(updates, queries):

@@ -80,9 +80,6 @@ def of_intervals(order, r) -> tuple[float, float]:
     return chance @ (w * hyp1f1(1, 2, -r * w)), chance @ (r * w**3 / 6 * hyp1f1(1, 4, -r * w))
 
 
-# ---- Table 2
-
-
 @pytest.mark.parametrize("order", [FIXED, RANDOM, *FINITE], ids=str)
 @pytest.mark.parametrize("r", RATIOS)
 def test_freshness_and_age_are_those_of_the_interval(order, r):
@@ -131,9 +128,6 @@ def test_ratio_for_a_freshness():
     for name, order in BY_NAME.items():
         for target in (1e-6, 0.3, 0.8, 0.999999):
             assert order.freshness_at(largest_ratio(target, name)) == pytest.approx(target, rel=1e-9)
-
-
-# ---- Table 3
 
 
 def gamma_by_quadrature(r: float, delta: float) -> tuple[float, float]:
@@ -198,9 +192,6 @@ def test_no_other_division_is_better(parts):
     for budget in range(9):
         others = (pair for pair in product(range(budget + 1), repeat=len(parts)) if sum(pair) == budget)
         assert benefit(parts, best_division(parts, budget)) == max(benefit(parts, other) for other in others)
-
-
-# ---- allocations
 
 
 def gains(rates: np.ndarray, f: np.ndarray, order, goal: str) -> np.ndarray:
@@ -311,8 +302,6 @@ def test_formulas_refuse_what_cannot_be(name, given, says):
     with pytest.raises(InputError, match=says):
         arguments({"name": name, **given})
 
-
-# ---- A window of the day (Fig. 5)
 
 DAYS = [(1.0, 1.0, 0.25, 1.0), (0.4, 2.5, 0.1, 0.7), (3.0, 0.3, 0.5, 0.9), (1.3, 0.75, 0.6, 0.2), (2.0, 4.0, 1.0, 1.0)]
 
