@@ -202,13 +202,10 @@ def test_errors_name_the_field(make, words):
     assert str(caught.value).startswith(words)
 
 
-CHANCES, WORTH = (0.9, 0.5, 0.05), (3.0, 2.0, 1.0)
-
-
 def test_the_objective_of_problem_1_is_where_its_recursion_ends():
     """Fresh after a slot: refreshed in it, or fresh before and not changed in it (the paper's x_t)."""
-    found = values("crawl-slots", rates=CHANCES, weights=WORTH)
-    shares, fresh = np.array(WORTH) / sum(WORTH), np.zeros(3)
+    chances, shares, fresh = np.array([0.9, 0.5, 0.05]), np.array([3, 2, 1]) / 6, np.zeros(3)
+    found = values("crawl-slots", rates=chances.tolist(), weights=[3, 2, 1])
     for _ in range(2000):
-        fresh = (1 - shares) * (1 - np.array(CHANCES)) * fresh + shares
-    assert found["utility proportional", "freshness"] == pytest.approx(float(fresh @ WORTH) / sum(WORTH), rel=1e-12)
+        fresh = (1 - shares) * (1 - chances) * fresh + shares
+    assert found["utility proportional", "freshness"] == pytest.approx(float(fresh @ shares), rel=1e-12)
