@@ -78,6 +78,7 @@ BROKEN = {
     "one draw for many": (broken(draw=lambda self, e: 1.0), r"draw of an array of shape \(2040,\) has the shape \(\)"),
     "complex draws": (broken(draw=lambda self, e: np.asarray(e) + 0j), "draw at .* is .*j.*real number"),
     "negative mean": (broken(mean=-1.0), r"mean is -1.0 \(a number above 0\)"),
+    "truth as mean": (broken(mean=True), r"mean is True \(a number above 0\)"),
     "complex mean": (broken(mean=1 + 0j), r"mean is \(1\+0j\)"),
     "another mean": (broken(mean=1.2), r"mean is 1.2, but excess at 0 is 1"),
     "mean beyond floats": (broken(mean=1e200), "mean is 1e.200"),

@@ -39,7 +39,7 @@ def test_frequent_polls_superpose_all_downloads(downloads):
 
 
 def test_a_cluster_is_the_fresher_the_larger_it_is():
-    for polls in (Constant(rate=4), Pareto(3, rate=4), BURSTY):
+    for polls in (Constant(rate=4), BURSTY):
         single, limit = direct(ONE).freshness(ONE), cluster_limit(ONE, polls).freshness(ONE)
         few, more, between, many = (cluster(m, ONE, polls).freshness(ONE) for m in (2, 40, 41, 3000))
         values = [one.value for one in (single, few, more, between, many, limit)]
