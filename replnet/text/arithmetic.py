@@ -43,7 +43,7 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The signs and functions that expressions of one kind may hold.
+    """The signs and functions that expressions of one kind may hold, by name, each with the operation that computes it.
 
     `counts` has the fewest and the most arguments of every function that does not take exactly one.
     """
@@ -137,7 +137,11 @@ def expression(text: str) -> Expression:
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Expression:
-    """Return `text` with the expressions in its ${ } read; raise FieldError if one is wrong."""
+    """Return a text with expressions in ${ }, such as constant(rate=${4 / k}), as an Expression, whose value is a text.
+
+    If the whole text is one ${ }, its value may also be a number or truth value. Raises FieldError if an expression or
+    a brace is wrong.
+    """
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError(
@@ -161,9 +165,10 @@ def is_template(value: object) -> bool:
 
 
 def compile_function(text: str, field: str) -> Function:
-    """Return the function of x that `text` writes down, from arrays to arrays of the same shape.
+    """Return the function of x that `text` writes down, from arrays to arrays of floats of the same shape.
 
-    Where it is undefined, the value is NaN or infinite. Raises FieldError for `field` if the text cannot be read.
+    The text may name x, pi and e. Where the function is undefined, its value is NaN or infinite. Raises FieldError,
+    which names `field`, if the text cannot be read.
     """
     try:
         tree = parse(text, ARITHMETIC)
@@ -247,7 +252,7 @@ def _are_whole(values: list[Any]) -> bool:
 
 
 def _check_size(value: Any, node: Term) -> int | float:
-    """Return the value of a node; raise FieldError if it is too large, or no real number."""
+    """Return `value`, that of `node`, unchanged; raise FieldError if it is beyond 1e300 or -1e300, NaN or complex."""
     if isinstance(value, complex) or value != value:
         raise _not_real_error(node)
     if abs(value) > LARGEST_VALUE:
@@ -266,7 +271,10 @@ def _not_real_error(node: Term) -> FieldError:
 
 
 def _text(value: Scalar) -> str:
-    """Return a value as it is written inside a text."""
+    """Return a value as it is written inside a text: true, false, or a number, without point if it is whole.
+
+    A text is returned as it is.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value) if isinstance(value, float) else str(value)

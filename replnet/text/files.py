@@ -74,7 +74,10 @@ def _is_stream(path: Path) -> bool:
 
 
 def _replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary binary file beside `path`, which replaces it if all goes well, and is removed if not."""
+    """Yield a temporary binary file beside `path`, which takes its place at the end, readable by everyone.
+
+    After an error or an interruption the temporary file is removed, and what was at `path` stays.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".replnet-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -14,8 +14,8 @@ def load_plugins(
 ) -> dict[str, str]:
     """Load the entry points of a group, whose modules enter what is marked @`mark` into `registry` under its name.
 
-    Returns, by name, why an entry point is not in `registry`; one that fails keeps no other from being loaded.
-    `examine` is called with each addition, and raises if it cannot be used, which removes it.
+    Returns, by the name of each entry point that did not get into `registry`, the reason; one that fails keeps no other
+    from being loaded. `examine` is called with each addition, and raises if it cannot be used, which removes it.
     """
     failures: dict[str, str] = {}
     before = set(registry)

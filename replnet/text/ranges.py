@@ -62,9 +62,9 @@ def points_of(text: str, place: Place = ()) -> list[int | float]:
 
 
 def require(holds: bool, place: Place, wrong: str, right: str) -> None:
-    """Raise FieldsError at this place, unless something `holds`, with what is wrong and what would be right.
+    """Raise FieldsError, unless `holds`, with what is wrong and what would be right at this place.
 
-    `place` is a path below the field that is read.
+    `place` has the keys and indices that lead to the value from the field that is read.
     """
     if not holds:
         raise FieldsError([(place, wrong, right)])

@@ -80,7 +80,7 @@ def time_in(value: Any, unit: str | None, field: str) -> Any:
 
 
 def convert_times(times: Times, old_unit: str, unit: str) -> Times:
-    """Return times, a number or an array in the unit `old_unit`, in `unit`.
+    """Return times, a number or an array in the unit `old_unit`, in `unit`; both are short names such as min.
 
     >>> convert_times(90.0, "min", "h")
     1.5
@@ -89,7 +89,10 @@ def convert_times(times: Times, old_unit: str, unit: str) -> Times:
 
 
 def name_units(text: str, unit: str | None) -> str:
-    """Return `text` with this unit's name in place of "unit of time"; without a unit, as it is."""
+    """Return `text` with the word for `unit`, such as hour for h, in place of "unit of time".
+
+    If the unit is None the text is returned as it is.
+    """
     return (
         text if unit is None else text.replace("unit of time", WORDS[unit]).replace("units of time", WORDS[unit] + "s")
     )

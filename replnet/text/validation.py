@@ -134,10 +134,10 @@ def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: boo
 
 
 def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
-    """Return pydantic's location `loc` without the parts that are not in the data, and a model.
+    """Return pydantic's location `loc` as the path of a value in `data`, and the model whose field the last part is.
 
-    Such parts are tags of unions, and the list around a single value. The model is the one whose field is the last
-    part, or None if there is none.
+    The path leaves out what is not in the data: tags of unions, and the list around a single value. `model` is that of
+    the whole data; the one returned is None if the last part is no field of a model.
     """
     path: list[str | int] = []
     owner, models, names = None, [model], False  # names: the next part is a name that the user chose
@@ -164,7 +164,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
-    """Return the only model, or the one whose kind the data names; None if there is none."""
+    """Return the only one of `models`, or the one whose `kind` the data names; None if there is none."""
     if len(models) == 1:
         return models[0]
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -172,7 +172,7 @@ def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that a field may hold."""
+    """Yield the pydantic models that a field with this type annotation may hold, also within unions and lists."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is not Literal:
