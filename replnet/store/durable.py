@@ -30,7 +30,7 @@ ATTEMPTS_APART = 0.02  # seconds between them
 
 @final
 class RefusedError(ValueError):
-    """The error of a run directory that cannot be used as asked; nothing was changed, and no finished cell lost."""
+    """The error of a run directory that cannot be used as asked, with what to do; no finished cell in it was lost."""
 
 
 @final
@@ -238,7 +238,7 @@ def is_at(file: Path, fd: int) -> bool:
 
 
 def writer(folder: Path) -> str:
-    """Return which process writes in the folder just now, such as "process 12 on host a"; empty if none does."""
+    """Return which process writes in the folder just now, such as "process 12 on alpha"; empty if none does."""
     try:
         fd = open_plain_file(folder / LOCK, os.O_RDONLY)
     except (OSError, RefusedError):

@@ -51,7 +51,11 @@ Surroundings = tuple[str, tuple[str, ...], str, tuple[tuple[str, str], ...]]
 
 @final
 class Worker:
-    """A worker process of this machine, from its caller's side, with pipes for calls and for answers."""
+    """A worker process of this machine, from its caller's side, with pipes for calls and for answers.
+
+    `surroundings` are those of its caller that it was started with; `started` says that its first message has been
+    read; `idle_since` is when its work ended, on the clock time.monotonic.
+    """
 
     machine = ""  # this one
 
@@ -144,7 +148,7 @@ class Worker:
                 pipe.close()
 
     def _describe_end(self) -> str:
-        """Return how the process ended, in words."""
+        """Wait until the process has ended, and return how, such as "ended by SIGKILL" or "ended with code 1"."""
         try:
             code = self._process.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -159,9 +163,10 @@ _timer: threading.Timer | None = None
 
 
 def hire(count: int) -> list[Worker]:
-    """Return `count` workers, those without work first; fewer if the machine starts no more, or raise OSError if none.
+    """Return `count` workers, idle ones first and then new ones; fewer if the machine starts no more.
 
-    Idle workers are taken if they have the surroundings that this process has now; those that have died are not.
+    Raises OSError if there would be none. Idle workers are taken if they have the surroundings that this process has
+    now; those that have died are not.
     """
     surroundings, team = _surroundings(), list[Worker]()
     with _retiring:
@@ -205,13 +210,16 @@ def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
 
 @final
 class LocalPlace(Place):
-    """This machine. Where no process starts, the work goes on with those that there are, or in this process."""
+    """This machine as the place of workers, with room for `capacity` of them.
+
+    Where no process starts, the work goes on with those that there are, or in this process.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self._has_warned = capacity, False
 
     def hire(self, count: int) -> list[Worker]:
-        """Return `count` workers, or fewer; raise OSError if no process starts."""
+        """Return `count` workers, idle or new, or fewer if no more start; raise OSError if there are none."""
         return hire(count)
 
     def wait(self, workers: Sequence[Worker], seconds: float) -> list[Worker]:
@@ -219,7 +227,7 @@ class LocalPlace(Place):
         return wait_for_answers(workers, seconds)
 
     def dismiss(self, workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
-        """Let idle workers stay for the next call, and end the others."""
+        """End those of `workers` that are `busy` or have died, and let the others idle for a next call."""
         dismiss(workers, busy)
 
     def note_no_starts(self, why: str, any_left: bool) -> None:

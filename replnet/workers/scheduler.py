@@ -49,7 +49,10 @@ def attempt(work: Work, job: Any) -> Any:
 
 
 class AnyWorker(Protocol):
-    """A worker as the scheduler sees it."""
+    """A worker as the scheduler sees it: it does calls in order, and answers them in order.
+
+    `started` is true once it has shown that it runs; a death before that is a failed start.
+    """
 
     started: bool
     machine: str | None
@@ -75,7 +78,10 @@ class Place(ABC):
 
     @abstractmethod
     def hire(self, count: int) -> Sequence[Any]:
-        """Return up to `count` workers; raise OSError if none can be started, none at all if no more are to be."""
+        """Return up to `count` workers, which may still be starting; an empty sequence if no more are to be started.
+
+        Raises OSError if none can be.
+        """
 
     @abstractmethod
     def wait(self, workers: Sequence[Any], seconds: float) -> Sequence[Any]:
@@ -83,11 +89,14 @@ class Place(ABC):
 
     @abstractmethod
     def dismiss(self, workers: Sequence[Any], busy: Sequence[Any]) -> None:
-        """Let workers go, and end those of them that are `busy`."""
+        """Let all of `workers` go; those of them that are `busy` are ended."""
 
     @abstractmethod
     def note_no_starts(self, why: str, any_left: bool) -> None:
-        """Say that no more workers start, and `why`; raise an error if none are left and nobody else can work."""
+        """Say that no more workers start, and `why`; raise an error if none are left and nobody else can work.
+
+        `any_left` tells whether other workers are left.
+        """
 
 
 @final
@@ -126,7 +135,7 @@ class Team:
                 yield from self._settle(worker)
 
     def dismiss(self) -> None:
-        """Let all workers go, and end those that are busy."""
+        """Let all workers go, and end those that have calls without an answer."""
         self._place.dismiss(self._workers, [*self._busy])
 
     def _hire(self, count: int) -> list[AnyWorker]:
@@ -251,7 +260,7 @@ class JobQueue:
         return job
 
     def put_back(self, jobs: Sequence[int]) -> None:
-        """Put these jobs at the front of the queue, in their order."""
+        """Put these jobs, by index, at the front of the queue, in their order."""
         self._waiting.extendleft(reversed(jobs))
 
     def count_death(self, job: int, why: str) -> Failure | None:
