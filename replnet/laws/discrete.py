@@ -34,10 +34,10 @@ LONGEST_PRINTED = 200  # intervals: longer lists are only described
 
 
 class Discrete(Law):
-    """An abstract law on finitely many values, in ascending order, each with a weight, relative to the sum of all.
+    """An abstract law on finitely many `values`, in ascending order, each as likely as its weight is large.
 
-    Its sums of weights are cumulative: element i is over values from i on (`_beyond`), or over those before i
-    (`_before`).
+    `weights` need not add up to 1: chances are shares of their sum. Sums of weights are cumulative: element i is over
+    values from i on (`_beyond`), or over those before i (`_before`).
     """
 
     values: Floats
@@ -304,7 +304,7 @@ def _check_intervals(intervals: ArrayLike) -> Floats:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class StepAge(Age):
-    """The age of a law on finitely many values, whose tail is a polygon: a mixture of uniforms."""
+    """The age of `law`, one on finitely many values, whose tail is a polygon: a mixture of uniforms."""
 
     law: Discrete
 

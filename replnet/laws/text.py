@@ -177,7 +177,7 @@ def _own_family(name: str) -> tuple[Maker, str] | None:
 
 
 def law_families() -> Mapping[str, tuple[Maker, str]]:
-    """Return every family of this package by name: its class or function, and an example text.
+    """Return every family of this package by its name in small letters: its class or function, and an example text.
 
     Loads all their modules.
     """

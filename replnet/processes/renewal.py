@@ -50,7 +50,8 @@ ROWS_LOOKED_UP_AT_ONCE = 1 << 11  # about as many as CHUNK allows
 class Window:
     """The instants of every process p in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
 
-    Behind those of process p, at points[offset[p] + last[p]], is its next one; `serial` counts those before.
+    Behind those of process p, at points[offset[p] + last[p]], is its next one; serial[p] counts those before, and
+    `total` those in the window, of all processes.
     """
 
     start: float
@@ -68,7 +69,10 @@ class Window:
         return self.points[o + self.first[process] : o + self.last[process]]
 
     def parts(self, most: float) -> Iterator[Window]:
-        """Yield this window cut into windows over equal spans of time, with about `most` instants or fewer in each."""
+        """Yield this window cut into windows over equal spans of time, with about `most` instants or fewer in each.
+
+        They share its instants, which are not copied.
+        """
         from replnet.processes.kernels import find_window_ends
 
         begin, first, count = self.start, self.first, max(math.ceil(self.total / most), 1)
@@ -92,7 +96,11 @@ def distinct_with_places(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 class Renewals:
-    """Stationary processes of given laws, with a random stream each, whose instants come in windows of time."""
+    """Stationary processes of given laws, with a random stream each, whose instants come in windows of time.
+
+    `age` is the time at time zero since the last event of each, `now` the end of the last window, and `length` that of
+    a window in time.
+    """
 
     def __init__(
         self,
@@ -347,7 +355,7 @@ class Renewals:
 
 
 def most_past_instants(rows: int) -> int:
-    """Return how many past instants of so many processes may be looked up at once, in all."""
+    """Return how many past instants of so many processes may be looked up at once, in all; at least 50 million."""
     return max(MOST_INSTANTS, PAST_INSTANTS_PER_ROW * rows)
 
 

@@ -40,14 +40,14 @@ NAMES_AT_ONCE = (
 
 
 class Streams(NamedTuple):
-    """Streams of random words, a key and a gamma for each."""
+    """Streams of random words: an array of keys and one of gammas, with an element for each stream."""
 
     key: Words
     gamma: Words
 
 
 def mix(z: Words) -> Words:
-    """Return words in which every bit of `z` changes half of the bits."""
+    """Return a scrambled word for each word of `z`, one to one: a change of any bit changes half of its bits."""
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
@@ -95,7 +95,10 @@ def _streams_block(names: Words, purpose: Numbers, part: int) -> Streams:
 
 
 class ProcessStreams(NamedTuple):
-    """The streams of many processes, which go by the word of the run, the words of their names, and their purposes."""
+    """The streams of many processes, which go by the word of the run, the words of their names, and their purposes.
+
+    Each process has one for each part of what it draws for, such as START or FUTURE.
+    """
 
     run: Words
     names: Words

@@ -33,7 +33,10 @@ WINDOW_INSTANTS = 1 << 11  # to draw at once
 @final
 @dataclass(frozen=True, repr=False)
 class UnionGap(Numerical):
-    """The law of the intervals of a union of independent processes, each interval as likely as any other."""
+    """The law of the intervals of a union of independent processes, each interval as likely as any other.
+
+    `members` has their laws, each once, with how many of the processes follow it.
+    """
 
     members: tuple[tuple[Law, int], ...]  # laws, each with how many processes follow it
 
