@@ -44,9 +44,9 @@ def rates_by(
 ) -> Floats:
     """Return the download rate of every source under a policy, given by its name; they add up to `budget`.
 
-    They are all 0 where no source gains from downloads. `policy` is freshness, age, missing_updates, algorithm1 or one
-    of NAMES; others raise KeyError. `shapes` are the laws of updates, each with the numbers of the sources that have
-    it, at the update `rates` of all; `weights` are what sources are worth, of which some policies make no use;
+    Best rates are all 0 if no source gains from downloads. `policy` is freshness, age, missing_updates, algorithm1 or
+    one of NAMES; others raise KeyError. `shapes` are the laws of updates, each with the numbers of the sources that
+    have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies make no use;
     `between` is the kind of intervals between downloads of a source.
     """
     pages, poisson = Pages(weights, rates), all(isinstance(shape, Exponential) for shape, _ in shapes)

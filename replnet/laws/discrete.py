@@ -195,12 +195,15 @@ class Discrete(Law):
 
 
 def _sums_from(terms: Floats) -> Floats:
-    """Return sums from each term to the last, and 0 behind; long doubles keep a million terms exact enough."""
+    """Return sums from each term to the last, and 0 behind: one element more than terms.
+
+    Long doubles keep a million terms exact enough.
+    """
     return np.append(np.cumsum(terms[::-1].astype(np.longdouble))[::-1], 0.0).astype(float)
 
 
 def _sums_before(terms: Floats) -> Floats:
-    """Return sums of the terms before each term, and of all terms behind."""
+    """Return sums of the terms before each term, and of all terms behind: one element more than terms."""
     return np.append(0.0, np.cumsum(terms.astype(np.longdouble))).astype(float)
 
 
@@ -250,7 +253,7 @@ class Empirical(Discrete):
 
     @classmethod
     def from_record(cls, intervals: ArrayLike, text: str, unit: str | None) -> Empirical:
-        """Return the law of `intervals`, counted in this unit; None for plain numbers.
+        """Return the law of `intervals`, which are counted in `unit`, or are plain numbers if that is None.
 
         It is written as `text`, such as trace(file=a.csv), with the unit added as last argument.
         """

@@ -151,7 +151,7 @@ class Law(ABC):
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """The points at which the tail jumps or bends, which quadrature must not step across."""
+        """The points above 0 at which the tail jumps or bends, which quadrature must not step across; empty if none."""
         return ()
 
     @property
@@ -165,7 +165,7 @@ class Law(ABC):
         return None
 
     def counted_in(self, unit: str) -> Law:
-        """Return the same law with time in this unit; a law of plain numbers stays as it is."""
+        """Return the same law with time in this unit, such as h; a law of plain numbers stays as it is."""
         return self
 
     def require_finite_mean(self) -> None:

@@ -45,7 +45,7 @@ class Numerical(Law):
 
     @property
     def around(self) -> float:
-        """The order of magnitude of its intervals."""
+        """The order of magnitude of its intervals, by default their mean."""
         return self.mean
 
     @property
@@ -127,7 +127,10 @@ class Age(Numerical):
 
 @lru_cache(maxsize=256)
 def excess_integral(law: Law) -> TailIntegral:
-    """Return the integrals of the law's excess E[(X - x)+] as a function of x, from 0 on and to infinity; cached."""
+    """Return the object that integrates the law's excess E[(X - x)+], from 0 to any x and from x to infinity.
+
+    It is computed once for each law.
+    """
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
 
 

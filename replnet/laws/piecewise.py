@@ -36,7 +36,7 @@ INTEGRALS_TO_POINTS = ((_POINTS[:, None] ** _DEGREES - (-1.0) ** _DEGREES) / _DE
 
 
 def panel_points(low: Array, high: Array) -> Array:
-    """Return the interpolation points of the panels from `low` to `high`, ascending, on a new last axis."""
+    """Return the 14 interpolation points of each of the panels from `low` to `high`, ascending, on a new last axis."""
     low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
     return (low + high) / 2 + (high - low) / 2 * _POINTS
 

@@ -18,7 +18,10 @@ AHEAD, LINE = 8, natural(8)  # rows in advance, and numbers in a cache line
 
 @njit(cache=True, inline="always")
 def fetch(points, begin):
-    """Have the processor load the three cache lines from points[begin] on, beyond which it reads ahead by itself."""
+    """Have the processor load the three cache lines from points[begin] on into its cache; no value changes.
+
+    Beyond them it reads ahead by itself.
+    """
     index = natural(begin)
     prefetch(points, index)
     prefetch(points, index + LINE)

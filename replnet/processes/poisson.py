@@ -167,8 +167,9 @@ class Modulated(Ordered):
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
     """Return the Poisson process at the rate of its state, which lasts an exponential time until any other comes.
 
-    `rates` has the rate of events and `means` the mean time of each state. Raises a FieldError unless they are as many,
-    two or more, with a rate above 0, or if states change so fast that it makes no difference.
+    `rates` has the rate of events and `means` the mean time of each state; the next state is any other, all as likely.
+    Raises a FieldError unless they are as many, two or more, with a rate above 0, or if states change so fast that it
+    makes no difference.
 
     >>> rn.modulated(rates=[10, 1], means=[1, 5])
     modulated(rates=[10, 1], means=[1, 5])

@@ -134,9 +134,10 @@ class ProcessSet:
         return self._with_others(window, [table.between(-depth, 0.0) for table, _ in self._tables], None)
 
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), cut at `edges`.
+        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), cut at the rows `edges`.
 
-        Only for sets of renewals alone; each block is a window of its rows.
+        Only for sets of renewals alone; each block is a window of its rows. Raises a FieldError if instants are too
+        many.
         """
         assert self._only_renewals
         return self._renewals.past_row_blocks(depth, edges)
@@ -148,7 +149,7 @@ class ProcessSet:
 
     @property
     def spent(self) -> Ints:
-        """The number of instants of every process in windows so far."""
+        """The number of instants of every process in windows so far, as an array; changes with each window."""
         return self._renewals.spent if self._only_renewals else self._serial
 
     def next_instants(self) -> Floats:

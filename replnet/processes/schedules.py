@@ -104,7 +104,7 @@ def _ends(numbers: Ints, slot: float, phase: float) -> Floats:
 class Round(Schedule):
     """A fixed order of `size` processes: order[j % order.size] comes at the end of slot j, and slots are `slot` long.
 
-    A process may come several times in the order, or never.
+    `order` has numbers of processes, from 0. A process may come several times in it, or never.
     """
 
     order: Ints
@@ -143,7 +143,7 @@ class _Round(Timetable):
 @final
 @dataclass(frozen=True, eq=False)
 class Shuffled(Schedule):
-    """A random order: each of `size` processes comes once per `period`, in equal slots, shuffled every time."""
+    """A random order: each of `size` processes comes once per `period`, in equal slots, in a new order every time."""
 
     size: int
     period: float

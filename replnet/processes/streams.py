@@ -118,17 +118,26 @@ class ProcessStreams(NamedTuple):
 
 
 def words(streams: Streams, n: int | Numbers) -> Words:
-    """Return the n-th word of every stream, or for an array `n` several words of a single one; n may be negative."""
+    """Return the n-th word, from 0, of every stream, or for an array `n` several words of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return mix(streams.key + (np.atleast_1d(n) + 1).astype(np.uint64) * streams.gamma)
 
 
 def uniforms(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th uniform in (0, 1] of every stream, or for an array `n` several of one; n may be negative."""
+    """Return the n-th uniform in (0, 1], from 0, of every stream, or for an array `n` several of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return np.asarray(((words(streams, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
 def exponentials(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th standard exponential of every stream, or for an array `n` several of one; n may be negative."""
+    """Return the n-th standard exponential, from 0, of every stream, or for an array `n` several of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return np.asarray(-np.log(uniforms(streams, n)))
 
 

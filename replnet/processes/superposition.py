@@ -195,7 +195,7 @@ def _backward_generator(members: Renewals, rows: int) -> IntervalGenerator:
 def superposition(laws: Sequence[object] | None = None, *, law: object = None, count: int | None = None) -> Ordered:
     """Return the union of independent processes: one for each law in `laws`, or `count` processes of one law.
 
-    Raises a FieldError unless there are 2 to 10,000 of them, given in one of these ways.
+    Raises a FieldError unless there are 2 to 10,000 of them, given in one of these ways, with finite mean intervals.
 
     >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
     40.0

@@ -66,7 +66,7 @@ class WindowGap(Numerical):
 
     @property
     def step(self) -> float:
-        """The distance of events, as a share of the period, on a clock on which they are equally far apart."""
+        """The distance of events, as a share of the period, on the clock on which they are equally far apart."""
         return 1 / (self.mean_rate * self.period)
 
     def clock_time(self, u: Floats) -> Floats:
@@ -228,8 +228,8 @@ def windowed(
 ) -> Ordered:
     """Return the process with equally distant events, squeezed so that a share, or all, fall into a window of a period.
 
-    `window` is the length of the window, and `share` that of the events in it. Either the `rate` of events or their
-    `mean` interval is given. Raises a FieldError if an argument is out of range.
+    `window` is the length of the window, at most that of the `period`, and `share` that of the events in it. Either
+    the `rate` of events or their `mean` interval is given. Raises a FieldError if an argument is out of range.
 
     >>> rn.windowed(window=6, period=24, rate=1).rate
     1.0

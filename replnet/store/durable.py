@@ -179,9 +179,10 @@ def explain_failures(place: Path) -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder during the block, so that this process alone writes in it; create it if it is missing.
+    """Hold the lock of a folder during the block, so that this process alone writes in it.
 
-    Raises RefusedError if another process holds it or the folder cannot be written, and DiskError if the disk is full.
+    A missing folder is created, and the lock file in it stays. Raises RefusedError if another process holds the lock or
+    the folder cannot be written, and DiskError if the disk is full.
     """
     with explain_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)

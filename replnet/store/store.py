@@ -85,9 +85,9 @@ class Store:
         """Begin a run in a directory, or carry on with it; yield its store, and hold its lock during the block.
 
         `header` is what every record depends on: it may never change. `about` may, and `cells`, the keys of all cells,
-        may become more. RefusedError says that the directory is in use, of another run, or damaged. A run that is
-        refused because it would take unreasonably long leaves no folder behind, so that it may be asked for in another
-        way.
+        may become more. Raises RefusedError if the directory is in use, of another run, or damaged, and DiskError if it
+        cannot be written. If the block raises UnreasonableError, as the run would take too long, a new folder is
+        removed, so that the run may be asked for in another way.
         """
         folder = Path(folder)
         new = not folder.exists()
@@ -269,7 +269,10 @@ def _header_content(header: Mapping[str, Any], about: Mapping[str, Any], cells: 
 
 
 def _bond(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256, as hexadecimal digits, of `header` in the content of header.json; all records carry it."""
+    """Return the SHA-256, as hexadecimal digits, of `header` in the content of header.json.
+
+    The lines of the journal are made under it.
+    """
     return durable.digest(durable.canonical_json(content["header"]))
 
 

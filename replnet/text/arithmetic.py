@@ -99,7 +99,10 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form."""
+    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form.
+
+    `parts` are the texts between expressions, and the trees of these, in order; a lone expression is one tree.
+    """
 
     parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]

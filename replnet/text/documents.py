@@ -99,8 +99,8 @@ class Document:
     def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
         """Return a problem with its place: that of the value at `path`, or of its key if `key` is set.
 
-        If the path, keys and indices, leads nowhere, it is that of the deepest part on it. `wrong` says what is wrong,
-        `right` what would be right.
+        The path has keys and indices; if it leads nowhere, the place is that of the deepest value on it. `wrong` says
+        what is wrong, `right` what would be right.
         """
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
@@ -185,9 +185,9 @@ def file_error(name: str, wrong: str, right: str) -> InputError:
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark.
+    """Return the text of a file or pipe in UTF-8, without a byte order mark.
 
-    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes.
+    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes, by default a million.
     """
     name = str(path)
     try:

@@ -97,7 +97,10 @@ def input_error(file: str | None, field: str, wrong: str, right: str) -> InputEr
 
 
 def printable(text: str, longest: int) -> str:
-    """Return `text` on one line, cut to `longest` characters; control characters are written out as in Python."""
+    """Return `text` on one line: cut to `longest` characters, of which unprintable ones are then written out.
+
+    They are written as in Python, which takes up to 10 characters for one, so the result may be longer.
+    """
     return escape_unprintable(text if len(text) <= longest else text[: longest - 3] + "...")
 
 
@@ -123,9 +126,9 @@ def field_name(path: Sequence[str | int]) -> str:
 
 
 def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> str:
-    """Return what would be right in place of the unknown `name`: the nearest of the choices, or a list of them.
+    """Return what would be right in place of the unknown `name`: "did you mean X?" for the nearest of the choices.
 
-    The list begins with `otherwise`.
+    If none is near it is a list of the first 20, in order, which begins with `otherwise`.
     """
     import difflib
 

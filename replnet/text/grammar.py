@@ -128,7 +128,7 @@ def parse(text: str, form: Form) -> Term:
 def argument(text: str, field: str, right: str) -> str:
     """Return the text in the brackets of `text`, a call with one argument, such as x of f(x).
 
-    Raises FieldError for anything else: `field` names the text in it, and `right` says what the text should be.
+    Raises FieldError for anything else; `field` names the text in the error, and `right` says there what it should be.
     """
     try:
         call = parse(text, ARITHMETIC)
@@ -211,8 +211,8 @@ class _Parser:
     def _value(self, depth: int, least: int = IF) -> Term:
         """Return the tree of the value at which the parser stands, with the signs after it that are firm enough.
 
-        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value;
-        raises FieldError if these are too many.
+        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value.
+        Raises FieldError if these are too many, or no value stands here.
         """
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")

@@ -56,7 +56,7 @@ def equal_fields(one: Any, other: object) -> bool:
 def round_to(value: float, digits: int, up: bool | None = None) -> float:
     """Return a number rounded to so many significant digits: to the nearest if `up` is None, else up, or down if False.
 
-    With `up` or down, the number must be above 0.
+    Unless `up` is None, the number must be above 0.
     """
     nearest = float(f"{value:.{digits}g}")
     if up is None or nearest == value or (nearest > value) == up:

@@ -55,7 +55,7 @@ def validate(model: type[Model], data: Mapping[str, Any], document: Document | N
 def validate_by(
     models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None
 ) -> Model:
-    """Return `data` as an instance of the model, of `models` by name, that its `field` names.
+    """Return `data` as an instance of one of `models`: that of the name which `data` has in `field`.
 
     Raises InputError with every problem, with its place in `document` if there is one; an unknown or missing name is
     one.
@@ -187,9 +187,9 @@ def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
 
 
 def with_bounds(schema: Any) -> Any:
-    """Return a JSON Schema in which the bounds of numbers have the names that editors know.
+    """Return a JSON Schema in which the bounds of numbers have the names that editors know, such as minimum for ge.
 
-    Pydantic leaves those of a number that is read by a function of ours as it writes them itself, such as `ge`.
+    Pydantic writes its own names where a function of ours reads the number.
     """
     if isinstance(schema, list):
         return [with_bounds(part) for part in schema]

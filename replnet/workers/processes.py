@@ -135,7 +135,7 @@ class Worker:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """Kill the process, whatever it does, and wait until it has ended."""
+        """Kill the process, whatever it does, and wait until it has ended, for at most 5 s."""
         self.close_pipes()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
@@ -148,7 +148,10 @@ class Worker:
                 pipe.close()
 
     def _describe_end(self) -> str:
-        """Wait until the process has ended, and return how, such as "ended by SIGKILL" or "ended with code 1"."""
+        """Wait, for at most 5 s, until the process has ended; return how it ended, such as "ended by SIGKILL".
+
+        If it has not ended, that is "closed its pipe".
+        """
         try:
             code = self._process.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -243,7 +246,7 @@ def are_idle() -> bool:
 
 
 def _retire_later() -> None:
-    """Start a timer that ends workers once they have been idle for long, unless none are or one runs already.
+    """Start a timer that ends workers once they have been idle for long, unless none idle or a timer runs already.
 
     The caller holds the lock `_retiring`.
     """
@@ -282,7 +285,7 @@ def _surroundings() -> Surroundings:
 
 @atexit.register
 def _end_all() -> None:
-    """End all workers of this process, as it ends itself."""
+    """Kill all workers of this process, idle or not, as it ends itself."""
     for worker in [*_all]:
         worker.end()
 

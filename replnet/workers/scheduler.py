@@ -33,7 +33,10 @@ class Failure:
 
 @final
 class WorkerDiedError(Exception):
-    """An error: a worker has ended; the text says how. If it cannot be replaced, no other would start in its place."""
+    """An error: a worker has ended; the text says how.
+
+    If it cannot be replaced (`can_be_replaced`), no other would start in its place.
+    """
 
     def __init__(self, how: str, can_be_replaced: bool = True) -> None:
         super().__init__(how)
@@ -65,7 +68,7 @@ class AnyWorker(Protocol):
         """Return the answer to its oldest call, perhaps a Failure; raise WorkerDiedError if it is gone."""
 
     def doubt(self) -> None:
-        """Find out whether it still lives before it gets another call, if a call could not tell."""
+        """Find out whether it still lives before it gets another call; do nothing if its death would show by itself."""
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -209,9 +212,9 @@ class Team:
                 self._warming[machine] = None
 
     def _replace(self, worker: AnyWorker, death: WorkerDiedError) -> Iterator[tuple[int, Any]]:
-        """Put the jobs of a dead worker back into the queue and hire another, unless too many starts have failed.
+        """Put the jobs of a dead worker back into the queue and hire another, unless three starts have failed in a row.
 
-        If its first job has killed too many workers, (index, Failure) of that is yielded.
+        If its first job has killed three workers, (index, Failure) of that is yielded.
         """
         worker.end()
         self._workers.remove(worker)
@@ -264,7 +267,7 @@ class JobQueue:
         self._waiting.extendleft(reversed(jobs))
 
     def count_death(self, job: int, why: str) -> Failure | None:
-        """Count a worker that died of this job; return a Failure if it was one too many, else put the job in front.
+        """Count a worker that died of this job; return a Failure if it was the third, else put the job in front.
 
         `why` says how it died. It returns None if the job is to be done again.
         """
