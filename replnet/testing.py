@@ -65,7 +65,7 @@ class VirtualClock:
         self.follow: Callable[[], None] = lambda: None
 
     def monotonic(self) -> float:
-        """Return the clock's time, `now`, in seconds as of the function of this name in the module `time`."""
+        """Return the clock's time, `now`, in seconds, in place of time.monotonic."""
         return self.now
 
     def process_time(self) -> float:

@@ -101,7 +101,7 @@ class Law(ABC):
             return np.where(cdf < 0.5, -np.log1p(-cdf), -np.log(self.tail(x)))[()]
 
     def solve(self, e: Array) -> Array:
-        """Return the interval x with -log tail(x) = e, to the last digits.
+        """Return the interval x with -log tail(x) = e, to the last digits; if the tail jumps past e, that of the jump.
 
         A standard exponential e gives a draw of the law.
         """

@@ -149,7 +149,7 @@ class ProcessSet:
 
     @property
     def spent(self) -> Ints:
-        """The number of instants of every process in windows so far, as an array; changes with each window."""
+        """The number of instants of every process in windows so far, as an array; it grows with each window."""
         return self._renewals.spent if self._only_renewals else self._serial
 
     def next_instants(self) -> Floats:

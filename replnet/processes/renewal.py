@@ -251,11 +251,11 @@ class Renewals:
 
     @property
     def spent(self) -> Ints:
-        """The number of instants of every process in windows so far."""
+        """The number of instants of every process in windows so far, as an array; it grows with each window."""
         return self._serial
 
     def next_instants(self) -> Floats:
-        """Return the first instant of every process that is not in a window yet."""
+        """Return the first instant of every process that is not in a window yet, as an array."""
         return self._stock.next_instants() if self._stock else self._next
 
     def _stretch_intervals(self, intervals: Floats, rows: Ints) -> Floats:
