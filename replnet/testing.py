@@ -69,7 +69,10 @@ class VirtualClock:
         return self.now
 
     def process_time(self) -> float:
-        """Return the CPU time that the process has used, `worked`, which stays 0 until a test sets it."""
+        """Return the CPU time that the process has used, `worked`, in place of time.process_time.
+
+        It is 0 until a test sets it.
+        """
         return self.worked
 
     def sleep(self, seconds: float) -> None:

@@ -115,7 +115,7 @@ def optimal(
 
 
 def square_root_rates(worth: Floats, budget: float) -> Floats:
-    """Return download rates that add up to `budget`, in proportion to the roots of `worth`; all 0 if that is 0.
+    """Return download rates that add up to `budget`, in proportion to the roots of `worth`; all 0 if all of these are.
 
     They are best for missing updates, with the share of queries times the update rate as worth (Staleness eq. 71).
     """

@@ -34,10 +34,10 @@ LONGEST_PRINTED = 200  # intervals: longer lists are only described
 
 
 class Discrete(Law):
-    """An abstract law on finitely many `values`, in ascending order, each as likely as its weight is large.
+    """An abstract law on finitely many `values`, in ascending order, each with one of the `weights`.
 
-    `weights` need not add up to 1: chances are shares of their sum. Sums of weights are cumulative: element i is over
-    values from i on (`_beyond`), or over those before i (`_before`).
+    Weights need not add up to 1: the chance of a value is the share of its weight in their sum. Sums of weights are
+    cumulative: element i is over values from i on (`_beyond`), or over those before i (`_before`).
     """
 
     values: Floats

@@ -153,9 +153,9 @@ def _table(law: Law) -> Floats | None:
 def _fit_table(law: Law, k: int) -> tuple[Floats, float]:
     """Return polynomials for law.solve(e), as coefficients by power and panel of e, and how often they are of no use.
 
-    Each octave of e has 2^k panels, in which the variable goes from -0.5 to 0.5. Panels on which the fit is not precise
-    enough are NaN, as is a last one for all other e; the second value is the probability that a standard exponential e
-    falls on the former.
+    Each octave of e has 2^k panels, in which the variable goes from -0.5 to 0.5. Panels on which the fit is off by more
+    than 1e-11 are NaN, as is a last one for all other e; the second value is the probability that a standard
+    exponential e falls on the former.
     """
     nodes = 0.5 * chebyshev_points(DEGREE + 1)
     tests = np.append(0.5 * (nodes[1:] + nodes[:-1]), (-0.5, 0.4999))

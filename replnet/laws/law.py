@@ -75,7 +75,7 @@ class Law(ABC):
         """Return the integral of the tail from x to infinity, E[(X - x)+]; infinite if the mean interval is."""
 
     def integrated_tail(self, x: Array) -> Array:
-        """Return the integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
+        """Return the integral of the tail from 0 to x, E[min(X, x)], for finite x also where the mean is infinite."""
         return self.mean - self.excess(x)
 
     @property

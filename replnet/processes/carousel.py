@@ -73,9 +73,10 @@ def release(now, slots, total, weight, due_slot, part, pages, first, last):
 
 @njit(cache=True)
 def sort_by_last(n, pages, first, last, spare_pages, spare_first, spare_last):
-    """Sort the first `n` turns by their last slot, stably, and return their pages, first slots and last slots.
+    """Sort the first `n` turns by their last slot, stably; return arrays of their pages, first slots and last slots.
 
-    It goes digit by digit, from the arrays to the spare ones and back, so that all six are overwritten.
+    It goes digit by digit, from the arrays to the spare ones and back, so that all six are overwritten, and three of
+    them are returned, of which the first n elements count.
     """
     largest = 0
     for q in range(n):

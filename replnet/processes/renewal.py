@@ -173,7 +173,7 @@ class Renewals:
     def window(self, horizon: float = math.inf) -> Window:
         """Return the window for the next span of time, at most up to `horizon`; the next begins where it ends.
 
-        Raise a FieldError if laws have far more events than expected.
+        Raise a FieldError if there were more than 50 million events so far, and over 100 times as many as expected.
         """
         if self._stock is None:
             self._stock = self._new_stock(0, self.age.size, min(self.length, self._horizon))
@@ -218,7 +218,10 @@ class Renewals:
         )  # fmt: skip
 
     def _check_burst(self, window: Window) -> Window:
-        """Return the window, and count its instants; raise a FieldError if there were far more so far than expected."""
+        """Return the window, and count its instants; raise a FieldError if there were far more so far than expected.
+
+        That is over 50 million, and over 100 times as many as expected.
+        """
         self._count_given += window.total
         if self._count_given > max(MOST_INSTANTS, BURST_FACTOR * self._total * window.end):
             self._refuse(window.end, self._count_given)
@@ -291,7 +294,7 @@ class Renewals:
     def past(self, depth: float) -> Window:
         """Return the window of all instants in [-depth, 0), each process in ascending order; nothing changes by it.
 
-        Raise a FieldError if they are too many.
+        Raise a FieldError if they are more than `most_past_instants`.
         """
         (window,) = self.past_row_blocks(depth, [0, self.age.size])
         return window
@@ -299,7 +302,7 @@ class Renewals:
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
         """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), from one edge to the next.
 
-        Each block is a window of its rows. Raise a FieldError if instants are too many.
+        Each block is a window of its rows. Raise a FieldError if instants are more than `most_past_instants`.
         """
         from replnet.processes.kernels import write_in_order
 
@@ -406,8 +409,8 @@ class _Stock:
     def window(self, start: float, end: float) -> Window:
         """Return the window from `start` up to `end`, or as far as there is room, and drop its instants from the stock.
 
-        The instants stay in memory until more are drawn. Raise a FieldError if events are too close together for
-        floats.
+        The window's own end says how far it goes. The instants stay in memory until more are drawn. Raise a FieldError
+        if events are too close together for floats.
         """
         from replnet.processes.kernels import find_window_ends
 

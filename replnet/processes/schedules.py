@@ -79,7 +79,7 @@ def _schedule_streams(run: Words, part: int = CHOICES) -> Streams:
 
 
 def _slots(slot: float, phase: float, begin: float, end: float) -> Ints:
-    """Return the numbers of the slots that end in [begin, end), ascending; raise a FieldError if they are too many.
+    """Return the numbers of the slots that end in [begin, end), ascending; raise a FieldError for more than 2^28.
 
     A slot is `slot` long. Of slot 0 a share `phase` has passed at time zero.
     """
@@ -228,7 +228,7 @@ class _Scattered(Timetable):
         """Return one instant for each of `number[p]` intervals of process p, from the interval first[p] on.
 
         Processes here are those with a rate above 0, in order; with each instant comes its number among all. Raise a
-        FieldError if instants are too many.
+        FieldError for more than 2^28 instants.
         """
         if number.sum() > MOST_AT_ONCE:
             raise FieldError(

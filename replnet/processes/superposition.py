@@ -53,7 +53,7 @@ class UnionGap(Numerical):
 
     @cached_property
     def end(self) -> float:
-        """The largest interval: the least among the ends of the members' supports."""
+        """The largest interval: the least among the ends of the members' supports; infinite if no member has an end."""
         return min(float(law.isf(0.0)) for law, _ in self.members)
 
     @property

@@ -195,8 +195,8 @@ def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
     """Hold a lock file during the block, which one process at a time can; raise RefusedError if another has it.
 
     `place` is what the lock is for, in messages, which also name the holder. The kernel releases the lock when its
-    holder ends, however that ends; the file is created if it is missing, and stays, or is removed at the end if `keep`
-    is False.
+    holder ends, in whatever way. The file is created if it is missing, and stays, or is removed at the end if `keep` is
+    False.
     """
     fd = _open_lock(file, place)
     try:
@@ -255,9 +255,9 @@ def writer(folder: Path) -> str:
 
 
 def _try_to_lock(fd: int) -> bool:
-    """Lock an open file, by its descriptor; return whether that succeeded.
+    """Lock an open file, by its descriptor, for this process alone; return whether that succeeded.
 
-    There are several attempts, as a reader may hold the lock for a moment.
+    There are ten attempts in 0.2 s, as a reader may hold the lock for a moment.
     """
     for _ in range(LOCK_ATTEMPTS):
         with suppress(BlockingIOError):

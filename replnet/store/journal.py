@@ -203,9 +203,10 @@ class Journal:
         _sync(self._fd)
 
     def _repair(self, records: Mapping[str, Any], lines: int) -> str:
-        """Write the journal anew with the `records` that verify, and keep the damaged file of so many `lines` aside.
+        """Write the journal anew with the `records` that verify, and keep a copy of the damaged file beside it.
 
-        Returns the name under which that is kept. Raises RefusedError, and changes nothing, if no record verifies.
+        `lines` is the number of its lines, for the error. Returns the name of the copy. Raises RefusedError, and
+        changes nothing, if no record verifies.
         """
         if not records:
             raise RefusedError(

@@ -173,7 +173,10 @@ class Store:
             durable.write_whole(self.folder / HEADER, durable.seal(content, "header"))
 
     def _remove_table(self) -> None:
-        """Remove the table and its provenance, which only a complete run has."""
+        """Remove the table and its provenance, which only a complete run has; do nothing if there are none.
+
+        Raises DiskError if the folder cannot be brought to the disk.
+        """
         for name in (PROVENANCE, TABLE):
             (self.folder / name).unlink(missing_ok=True)
         durable.sync_folder(self.folder)

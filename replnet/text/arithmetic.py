@@ -72,9 +72,9 @@ class Arithmetic:
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
     def apply(self, node: Term, values: list[Any]) -> Any:
-        """Return the function or sign of a node, applied to the values of its parts.
+        """Return what the function or sign of a node gives for the values of its parts: a number, truth value or array.
 
-        For a comparison it is a list of truth values, one for each of its signs.
+        For a comparison it is a list of truth values, or arrays of them, one for each of its signs.
         """
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
@@ -223,10 +223,10 @@ def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list
 
 
 def _combine(node: Term, values: list[Any]) -> Scalar:
-    """Return the value of a node of an expression from the values of its parts.
+    """Return the value of a node of an expression from the values of its parts, in order.
 
-    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError for a text, a
-    division by zero, and numbers that are too large or not real.
+    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError if one of them is
+    a text, for a division by zero, and for results that are above 1e300 in size or not real.
     """
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):

@@ -116,7 +116,7 @@ def count_text(count: int, word: str) -> str:
 def duration(length: float, dated: bool) -> str:
     """Return the text of a length of time: if `dated`, it is in seconds, and shown in a unit from seconds to years.
 
-    If not, or if it is not finite, it is a plain number with five figures.
+    If not `dated`, or if the length is not finite, it is a plain number with five figures.
     """
     if not dated or not math.isfinite(length):
         return f"{length:.5g}"

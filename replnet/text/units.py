@@ -112,7 +112,7 @@ def _check_dimension(name: str, match: re.Match[str]) -> None:
 
 
 def _convert_match(match: re.Match[str], unit: str | None) -> float:
-    """Return the number of a match in `unit`; raise FieldError if that is None, as the network has no unit."""
+    """Return the number in `unit` of a time or rate in a match; raise FieldError if the unit is None."""
     if unit is None:
         wrong = f"{match[0]} has a unit, but the network has none for its times"
         raise FieldError("", wrong, f"unit: {match['unit']} beside it, for all numbers without one and all results")

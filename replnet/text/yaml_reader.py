@@ -138,7 +138,7 @@ class _Composer:
     def _node(self, event: Any, path: Route) -> YamlNode:
         """Return the node that begins with this event, reading all events of it; `path` leads to it from the top.
 
-        Raises InputError if it is nested too deeply, or has an unknown tag.
+        Raises InputError if it is nested in more than 50 levels, or has an unknown tag.
         """
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
@@ -165,7 +165,8 @@ class _Composer:
     def _alias(self, name: str, mark: Mark) -> YamlNode:
         """Return the node that the alias `name` stands for, with the place of the alias, `mark`.
 
-        Raises InputError if there is none, if it contains the alias, or if aliases stand for too many nodes.
+        Raises InputError if there is none, if it contains the alias, or if aliases stand for more than 100,000 nodes in
+        all.
         """
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")

@@ -22,7 +22,7 @@ LONGEST_CAUSE = 300  # characters of Ray's words on a failure
 
 
 class RayUnreachableError(ConnectionError):
-    """An error: Ray could not be started or joined, or starts no process."""
+    """An error: Ray could not be started or joined, or starts no process on a node; the text says why."""
 
 
 @final

@@ -191,7 +191,10 @@ def hire(count: int) -> list[Worker]:
 
 
 def wait_for_answers(workers: Sequence[Worker], seconds: float) -> list[Worker]:
-    """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest."""
+    """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+    The list may be empty.
+    """
     with selectors.DefaultSelector() as ready:
         for worker in workers:
             ready.register(worker, selectors.EVENT_READ, worker)
@@ -226,7 +229,10 @@ class LocalPlace(Place):
         return hire(count)
 
     def wait(self, workers: Sequence[Worker], seconds: float) -> list[Worker]:
-        """Return the workers that have an answer or are gone, after `seconds` at the latest."""
+        """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+        The list may be empty.
+        """
         return wait_for_answers(workers, seconds)
 
     def dismiss(self, workers: Sequence[Worker], busy: Sequence[Worker]) -> None:

@@ -25,7 +25,10 @@ WAIT_SECONDS = 1.0  # of one wait; a job may take as long as it likes
 @final
 @dataclass(frozen=True)
 class Failure:
-    """The failure of a job, in the place of its result: why in a line, and the traceback if there is one."""
+    """The failure of a job, in the place of its result: the `reason` in a line, and the traceback (`trace`).
+
+    The trace is empty if there is none, as where a worker died.
+    """
 
     reason: str
     trace: str = ""
@@ -71,7 +74,7 @@ class AnyWorker(Protocol):
         """Find out whether it still lives before it gets another call; do nothing if its death would show by itself."""
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """End it at once, also in the midst of a job."""
 
 
 class Place(ABC):
@@ -88,7 +91,10 @@ class Place(ABC):
 
     @abstractmethod
     def wait(self, workers: Sequence[Any], seconds: float) -> Sequence[Any]:
-        """Return those that have an answer or are gone, as soon as there are any, after `seconds` at the latest."""
+        """Return those that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+        The result may be empty.
+        """
 
     @abstractmethod
     def dismiss(self, workers: Sequence[Any], busy: Sequence[Any]) -> None:
@@ -186,7 +192,7 @@ class Team:
     def _settle(self, worker: AnyWorker) -> Iterator[tuple[int, Any]]:
         """Yield (index, result or Failure) of a worker's oldest job, unless its call was a warm-up.
 
-        A worker that has died is replaced; that yields nothing, or a Failure if the job has killed too many.
+        A worker that has died is replaced; that yields nothing, or a Failure if the job has killed three workers.
         """
         try:
             answer = worker.answer()
