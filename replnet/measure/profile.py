@@ -72,7 +72,8 @@ def pseudo_values(curves: Floats, wholes: Floats, level: float) -> Floats:
     """Return a number per replication: their mean is the quantile at `level` over all, and their scatter its error.
 
     `curves` has a row per replication: the time, or number of answers, with an age of at most each edge of the grid;
-    `wholes` has all the time, or answers, of each. If the quantile is 0 or infinite, so is every number.
+    `wholes` has all the time, or answers, of each. If the quantile is 0 or infinite, so is every number; if only the
+    curve around it is beyond the grid, they are NaN.
     """
     curve, whole = curves.sum(axis=0), float(wholes.sum())
     value = curve_quantile(curve, whole, level)

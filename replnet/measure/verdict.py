@@ -27,7 +27,9 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 class Comparison:
     """A measured value beside the predicted one (None without a prediction), with the accuracy that this claims.
 
-    The half-width of the interval is judged as a share of `scale`, the value; of shares as it is, with a scale of None.
+    `accuracy` is the largest error that the prediction may have, in units of the value, 0 if it is exact. The
+    half-width of the interval is judged as a share of `scale`, the value; for shares `scale` is None, and it is judged
+    as it is.
     """
 
     estimate: Estimate
@@ -44,7 +46,10 @@ class Comparison:
 
     @property
     def z(self) -> float | None:
-        """The number of standard errors between measured and predicted, or None without an error or a prediction."""
+        """The measured minus the predicted value, in standard errors; None without an error above 0 or a prediction.
+
+        The accuracy of the prediction is not taken off.
+        """
         if self.predicted is None or not self.estimate.error > 0:
             return None
         return (self.estimate.value - self.predicted) / self.estimate.error
@@ -102,16 +107,17 @@ def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> lis
 
 
 def visible_errors(cells: Sequence[Comparison]) -> list[float]:
-    """Return, for every cell, the least error of a prediction that nine such tables of ten would call different.
+    """Return, for every cell, the least error of its prediction that would be called different with a chance of POWER.
 
-    It is in units of the value, and NaN for a cell without a prediction or an interval.
+    Cells are judged together, as by `verdicts`. The error is in units of the value, and NaN for a cell without a
+    prediction or an interval.
     """
     from scipy.special import stdtrit
 
     judged = sum(c.predicted is not None and c.estimate.error > 0 for c in cells)
 
     def least(c: Comparison) -> float:
-        """Return the least visible error of one cell."""
+        """Return the least visible error of one cell, in units of its value; NaN if it is not judged."""
         if c.predicted is None or not c.estimate.error > 0:
             return math.nan
         freedom = c.estimate.replications - 1
