@@ -51,7 +51,11 @@ FEW_SOURCES = 32  # up to so many sources, the network is searched from each of 
 
 
 def plan(network: Network) -> Plan:
-    """Return what the engines derive from a network, column by column; as they are needed if it comes in slices."""
+    """Return the plan of a network: what the engines derive from it.
+
+    All columns that every run needs are made at once, unless the network is emulated in several slices of its sources;
+    then each is made when it is first asked for.
+    """
     compiled = Plan(network.topology)
     if len(compiled.slices) == 1:
         compiled.make_columns()
@@ -69,6 +73,11 @@ class Plan:
     """The processes of a network in columns, its groups and cells, and which sources each node can hear of.
 
     A process is named by its number, a source by its row: its place among the processes, where updates come first.
+    `size` is the number of nodes, `clocks` are those that processes take their instants from, and `lists` those of
+    candidates, which processes name by number. `groups` are their names, and `group` has the number of each node's, -1
+    for sources; `clients` is a mask of nodes. `bandwidth` is in messages per unit of time, by node, inf without a
+    limit; None if no node has one. `delay` is that of messages on links without one of their own, and `delays` has the
+    others by (upstream, downstream).
     """
 
     topology: Topology
@@ -98,12 +107,12 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of every node, which take much memory if they are many."""
+        """The names of all nodes, by number; they take much memory if nodes are many."""
         return self.topology.names
 
     @property
     def queue(self) -> int:
-        """The number of messages that may wait at a node with limited bandwidth."""
+        """The most messages that may be in line at a node with limited bandwidth, the one being sent included."""
         return int(self.topology.about.get("queue", 1000))
 
     @property
@@ -133,7 +142,7 @@ class Plan:
 
     @property
     def rates(self) -> Floats:
-        """The number of wakes of every process per unit of time."""
+        """The number of wakes of every process per unit of time; 0 for processes that never wake."""
         return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
 
     def law(self, process: int) -> Law:
@@ -155,7 +164,7 @@ class Plan:
             return np.asarray(shapes / self.clocks.rate[clock])
 
     def candidates(self, process: int) -> Ints:
-        """Return the nodes that a process may ask."""
+        """Return the numbers of the nodes that a process, by its number, may ask; its own node may be among them."""
         return self.lists.of(int(self.processes.candidates[process]))
 
     @cached_property
@@ -285,7 +294,7 @@ class Plan:
 
     @cached_property
     def most_hops(self) -> int:
-        """The most pulls that a copy takes from its source to a node that can hear of it, on the shortest way."""
+        """The most pulls that a copy takes from its source to a node that can hear of it, each by the shortest way."""
         paths = self.copy_paths
         return max(int(paths.steps_from([source])[: self.size].max()) // 2 for source in self.sources.tolist())
 
@@ -340,7 +349,10 @@ class Plan:
         return np.searchsorted(row_of * width + group_of, rows * width + groups)
 
     def members(self, group: int) -> Ints:
-        """Return the nodes of a group, or, for a view, the numbers of its choices, which are past all nodes."""
+        """Return the numbers of the nodes of a group, by its number; of a view, the numbers of its choices.
+
+        Those of choices are past all nodes, from `size` on.
+        """
         nodes = np.flatnonzero(self.group == group)
         chosen = [first + np.arange(n) for view, first, n in self.views if self.groups[group] == view.group]
         return np.concatenate([nodes, *chosen])
@@ -362,9 +374,10 @@ class Plan:
         return self.size + sum(count for *_, count in self.views)
 
     def choices(self, run: Words) -> list[Ints]:
-        """Return the nodes of every choice of all views: all combinations if they are few, else some random ones.
+        """Return the nodes of every choice of all views, an array each, in the order of the choices' numbers.
 
-        `run` seeds the random choices.
+        These are all combinations of a view's nodes if there are MOST_CHOICES at most, else as many random ones. `run`
+        has the seed words of the replication, for the random ones.
         """
         choices: list[Ints] = []
         for view, _, count in self.views:
@@ -396,7 +409,7 @@ class Plan:
 
     @cached_property
     def slices(self) -> list[slice]:
-        """The slices of its sources that a network can be emulated in, one after another; mostly a single one."""
+        """The slices of rows of its sources that a network can be emulated in, one after another; mostly just one."""
         return source_slices(self.topology, COPIES_OF_SLICE)
 
     def part(self, number: int) -> Plan:
@@ -405,7 +418,7 @@ class Plan:
 
     @cached_property
     def weight(self) -> Floats:
-        """The weight that the source of every cell has in means over sources, 1 on average."""
+        """The weight that the source of every cell has in means over sources, 1 on average over all sources."""
         rows, weights = self.cells[0], self.topology.weights
         return np.ones(rows.size) if weights is None else weights[rows]
 
@@ -444,7 +457,7 @@ class Plan:
 
     @property
     def constant_delay(self) -> float | None:
-        """The one delay of all messages, or None if delays differ or follow a law."""
+        """The one delay of all messages in units of time, or None if delays differ between links or follow a law."""
         return None if isinstance(self.delay, Law) or self.delays else self.delay
 
     @cached_property
@@ -459,7 +472,10 @@ class Plan:
 
     @property
     def pulls_may_fail(self) -> bool:
-        """Whether a pull may remain without a reply, so that only queries that bring a copy count as answered."""
+        """Whether a pull may remain without a reply: there are faults, or bandwidth is limited.
+
+        Then only queries that bring a copy count as answered.
+        """
         return bool(self.faults) or self.bandwidth is not None
 
     @property
@@ -492,19 +508,19 @@ class Plan:
 
     @cached_property
     def longest_pull_gap(self) -> float:
-        """The longest mean time between two pulls of a replica, downloads and polls together; 0 without any."""
+        """The longest mean time between wakes of a node to pull, downloads and polls together; 0 if none wakes."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS))
         rate_of_node = np.bincount(self.processes.node[pulls], self.rates[pulls], self.size)
         return float(1 / rate_of_node[rate_of_node > 0].min()) if rate_of_node.any() else 0.0
 
     @cached_property
     def pull_rate(self) -> float:
-        """The number of pulls in the network per unit of time."""
+        """The number of pulls of all nodes together per unit of time; a wake that asks k nodes sends k."""
         return float(self.rates @ self.processes.ask)
 
     @cached_property
     def event_rate(self) -> float:
-        """The number of wakes in the network per unit of time."""
+        """The number of wakes of all processes together, updates included, per unit of time."""
         return float(self.rates.sum())
 
     @cached_property
@@ -555,6 +571,6 @@ class Plan:
 
     @property
     def needs_no_past(self) -> bool:
-        """Whether all copies are direct and without delay, so that their age is known without replaying a past."""
+        """Whether all copies are direct and come without delay, so that their age is known without replaying a past."""
         held = int(self.reachable_sources.sizes[~self.clients].sum())
         return self.delay == 0 and not self.delays and self.direct_copies[0].size == held

@@ -72,9 +72,10 @@ def require_order(plan: Plan) -> None:
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
     """Yield the depths of the past to replay, to be tried in turn until the state at time zero is proven stationary.
 
-    `update_age` is the largest age of a source's last update, `delay` the longest delay of a message, and `sets` the
-    number of replications that are run side by side. With `sampled`, freshness is that of updates that are drawn, so
-    that an update after the start of the past settles which copies are stale.
+    Depths are in units of time and grow; a single 0 means that no past is needed. The last one is what can be afforded,
+    and may not be enough. `update_age` is the largest age of a source's last update, `delay` the longest delay of a
+    message, and `sets` the number of replications that are run side by side. With `sampled`, freshness is that of
+    updates that are drawn, so that an update after the start of the past settles which copies are stale.
     """
     depth_for_lines = float(settling_times(plan).max(initial=0.0))
     if plan.needs_no_past and not depth_for_lines:
@@ -145,7 +146,7 @@ def look_back_limit(plan: Plan) -> float:
 
 
 def _share_with_room(plan: Plan) -> float:
-    """Return about the least share of pulls for which there is room in the lines of both ends.
+    """Return about the least share, above 0 to 1, of pulls for which there is room in the lines of both ends.
 
     It is 1 if bandwidth is not limited.
     """

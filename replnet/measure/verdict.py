@@ -39,7 +39,7 @@ class Comparison:
 
     @property
     def beyond(self) -> float:
-        """The distance by which the measured value is off the prediction, less its accuracy; with its sign."""
+        """The measured minus the predicted value, nearer to 0 by accuracy and ROUNDING; 0 if it is within these."""
         assert self.predicted is not None
         off = self.estimate.value - self.predicted
         return math.copysign(max(abs(off) - self.accuracy - ROUNDING, 0.0), off)

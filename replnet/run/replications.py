@@ -73,7 +73,10 @@ class Judgement(Protocol):
 
     @property
     def draws(self) -> Mapping[tuple[str, str], Any]:
-        """Two arrays by group and metric, with an element per replication: amounts, and the wholes they are parts of."""
+        """The measurements by (group, metric): two arrays with an element per replication, amounts and their wholes.
+
+        Such are the fresh time and the time with a copy, so that an amount over its whole is a share.
+        """
 
     def rows(self) -> list[Row]:
         """Return all rows of the table, measured ones first."""

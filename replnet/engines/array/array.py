@@ -116,7 +116,10 @@ def run_path(task: Task, replication: int = 0) -> Path:
 
 @final
 class _Batch:
-    """A batch of replications that are run side by side, from the start of their past to their horizon."""
+    """A batch of replications that are run side by side, from the start of their past to their horizon.
+
+    Each batch is run once, by `run_paths`.
+    """
 
     def __init__(self, task: Task, layout: Layout, replications: range) -> None:
         assert len(replications) == layout.count
@@ -158,13 +161,13 @@ class _Batch:
     def _find_views(self) -> Views:
         """Return which places every choice of a view looks at, and by place which choices look at it.
 
-        If a view has very many choices, those that are kept are drawn at random.
+        If a view has more than MOST_CHOICES choices, those that count are drawn at random.
         """
         lists = self._layout.view_lists(self._plan.choices(self._run_words))
         return Views(*(column for pair in lists for column in pair))
 
     def run_paths(self) -> list[Path]:
-        """Run the replications to their horizon, and return their paths."""
+        """Run the replications to their horizon, and return their paths, in the order of their numbers."""
         task, layout, plan = self._task, self._layout, self._plan
         oldest = float(np.max(self._clocks.age[: self._pull_rows.start], where=self._ever_changes, initial=0.0))
         for depth in depths(plan, oldest, layout.delay, task.sampled, layout.count):
@@ -191,7 +194,8 @@ class _Batch:
     def _replay_past(self, depth: float) -> Ints:
         """Begin anew `depth` before time zero, replay the time up to then, and return how many copies are unproven.
 
-        The result is by replication. An unproven copy may differ from that of a network that has always been running.
+        The result is an array by replication. An unproven copy may differ from that of a network that has always been
+        running; lines that have not settled by then count as well.
         """
         layout, plan = self._layout, self._plan
         self._unknown_copy, self._outages = -depth, OutageArrays(layout, self._run_words, depth, self._horizon)
@@ -262,8 +266,9 @@ class _Batch:
     def _set_downloads(self, is_known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
         """Set copies that were downloaded `age` ago, if that was before the past, and mark their slots in `is_known`.
 
-        `node` and `row` have an entry for every copy of one replication, `age` for every copy of all. The past begins
-        `depth` before time zero; an infinite age is that of a copy that never came.
+        `node` and `row` (of its source) have an entry for every copy of one replication, `age` for every copy of all.
+        The past begins `depth` before time zero; an infinite age is that of a copy that never came. Other copies stay
+        as they are.
         """
         layout, copies = self._layout, self._copies
         slot = layout.repeat(layout.find_slots(node, row), layout.slot_count)
@@ -292,7 +297,7 @@ class _Batch:
     def _may_be_old(self, depth: float) -> Flags:
         """Return a mask, by slot, of the copies that may be from before the past, which begins at -depth.
 
-        Choices of views hold none of their own.
+        Slots of choices of views, which hold no copies of their own, are left out.
         """
         layout = self._layout
         may_hold = np.tile(
@@ -301,7 +306,7 @@ class _Batch:
         return np.asarray(may_hold & (self.held_copies <= -depth) & held_mask(self.held_copies))
 
     def _has_unproven(self) -> bool:
-        """Whether any copy may be from before the past."""
+        """Whether any slot may still hold a copy from before the past, even one that an update has settled since."""
         return bool(self._unproven_copies.any())
 
     def _empty_contacts(self) -> ContactLists:
@@ -378,7 +383,10 @@ class _Batch:
 
     @cached_property
     def _block_edges(self) -> list[int]:
-        """The rows at which blocks begin, and the end of the last; empty if blocks are not needed or not possible."""
+        """The rows of a window at which its blocks begin, and the end of the last; empty if windows come whole.
+
+        They come in blocks if rows are many, and the network has a single component with nothing but plain pulls.
+        """
         layout, rows = self._layout, self._clocks.age.size
         suits_blocks = layout.plain and layout.trees is None and layout.component_count * layout.count == 1
         if (
@@ -391,7 +399,7 @@ class _Batch:
         return [0, *range(self._pull_rows.start, rows, ROWS_PER_BLOCK), rows]
 
     def _run_window(self, blocks: Iterator[Window]) -> None:
-        """Apply a window, whole or in `blocks` of rows, to the copies.
+        """Apply a window, which comes whole or in `blocks` of rows, to the copies.
 
         It is applied in several parts if its pulls would not fit the memory. Raises OutOfTime past a deadline, before
         the window and before every part.
@@ -473,9 +481,9 @@ class _Batch:
             self._oldest_held = self._oldest_departures()
 
     def _pass_trees(self, window: Window, trees: Trees) -> None:
-        """Apply a window to a network in which every replica pulls from one node, replica by replica.
+        """Apply a window to a network in which every replica pulls from one other node, replica by replica.
 
-        `trees` has the pulls, upstreams first.
+        `trees` has the pulls, upstreams first. Copies change, and fresh time is added up by cell.
         """
         layout, scratch, copies = self._layout, self._layout.scratch, self._copies
         places = layout.places.node.size * layout.count
@@ -488,7 +496,7 @@ class _Batch:
         )  # fmt: skip
 
     def _room_for_output(self, pulls: int) -> PassOutput:
-        """Return scratch arrays large enough for what a pass with so many pulls may put out."""
+        """Return scratch arrays large enough for what a pass with so many `pulls` may put out; they are not cleared."""
         layout, scratch = self._layout, self._layout.scratch
         layers, viewers = int(layout.slots_per_place.max(initial=1)), self._most_viewers
         turns = self._faults.turns.size + (layout.slot_count if self._plan.has_recent_polls else 0)
@@ -609,7 +617,7 @@ class _Batch:
         return [self._path(r, depth, int(unproven[r])) for r in range(layout.count)]
 
     def _path(self, number: int, depth: float, unproven: int) -> Path:
-        """Return the path of one replication, by its number in the batch.
+        """Return the path of one replication, by its place in the batch, `number`.
 
         Its past began `depth` before time zero and left so many copies `unproven`.
         """

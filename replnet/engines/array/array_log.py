@@ -31,7 +31,10 @@ from replnet.processes import Window, Words
 
 @final
 class ArrayLog:
-    """The log of one replication in `array`, taken from its windows."""
+    """The log of one replication in `array`, taken from its windows.
+
+    `phase` has for each asker which wakes of its row are its own; a caller that draws phases sets it before `begin`.
+    """
 
     def __init__(self, layout: Layout, run: Words, asking: slice, horizon: float, keep: Keep) -> None:
         """Begin a log of the replication with the seed words `run`; `keep` takes its rows.
@@ -54,7 +57,11 @@ class ArrayLog:
         self._down = Outages(self._plan, self._run, depth, self._horizon).by_node
 
     def start(self, ages: Floats, held: Floats) -> None:
-        """Add the rows of time zero: the sources' last updates, of these ages, and the copies `held` in all slots."""
+        """Add the rows of time zero: the sources' last updates, and the copies that replicas hold.
+
+        `ages` has the age of each source's last update, and `held` the number that passes keep of the copy in every
+        slot. The rows are handed on with those of the next window.
+        """
         sources = self._plan.sources
         self._add_rows(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
         self._record_held(
@@ -65,6 +72,7 @@ class ArrayLog:
         """Add the rows of a window after the pass over it, and hand them on unless it is of the past.
 
         `pulled` is the queue of pulls that the pass went through, and `replies` those that it wrote, a row per pull.
+        Rows from the past, of replies that come after time zero, wait for the next window.
         """
         if window.start >= 0:
             for row, source in enumerate(self._plan.sources.tolist()):
@@ -199,14 +207,14 @@ class ArrayLog:
             self._add_rows(columns(at[entries], event, node[entries], peer, self._departures(left), source))
 
     def _counts_for(self, row: int) -> Flags:
-        """Return a mask of the nodes that count for the source in a row."""
+        """Return a mask of the nodes that count in tables for the source in a row, though some may not hear of it."""
         result = np.zeros(self._plan.size, np.bool_)
         sources = self._plan.counted_sources
         result[sources.owners[sources.members == row]] = True
         return result
 
     def _can_hear(self, row: int) -> Flags:
-        """Return a mask of the nodes that can hear of the source in a row."""
+        """Return a mask of the nodes that can hear of the source in a row, and so may hold a copy of it."""
         return np.asarray(self._plan.can_hold[row])
 
     def _departures(self, numbers: Floats) -> Floats:
