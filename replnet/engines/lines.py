@@ -178,10 +178,11 @@ class Lines:
         return bool(self._plan.clients[node]) or not self._cost[node] or self._send_to_replica(node, now)
 
     def answer(self, node: int, asker: int, now: float, falls: float = np.inf) -> float | None:
-        """Put an answer to `asker` in the line of a node, and return how long it waits, or None if it never leaves.
+        """Put an answer to `asker` in the line of `node` at `now`; return how long it waits, None if it never leaves.
 
-        It never leaves if the line is full, or if its turn would come at `falls` or later, when the node next goes
-        down. Answers to replicas, and those of nodes without a limit, do not wait.
+        The wait is in units of time. The answer never leaves if the line is full, or if its turn would come at `falls`
+        or later, when the node next goes down. Answers to replicas, and those of nodes without a limit, wait 0; the
+        former never leave either if they cost bandwidth and the line has no room.
         """
         if not self._cost[node]:
             return 0.0
@@ -226,7 +227,7 @@ class Lines:
             self._free[node] = now
 
     def stop(self, node: int, now: float) -> None:
-        """Let a node go down: the messages in its line are lost, and none to a client leaves until it is restarted.
+        """Let a node go down at `now`: what is in its line is lost, and no answer to a client leaves until `restart`.
 
         Nodes without a limit have no line, so nothing happens.
         """

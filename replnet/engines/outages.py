@@ -191,9 +191,10 @@ class Hazards:
         self._chance = process_streams(plan, run, processes, LOSSES)
 
     def send_pull(self, process: int, pull: int, asker: int, target: int, now: float) -> tuple[bool, bool]:
-        """Put a pull in the line of its asker; return whether it arrives, and whether a reply to it would get lost.
+        """Put a pull in the line of its asker at `now`; return whether it arrives, and whether a reply would get lost.
 
-        The pull goes to the node `target`, and `pull` is its number among those of the process.
+        The pull goes from node `asker` to node `target`; `pull` is its number among those of the `process`, and decides
+        with it on the random losses. The pull does not arrive if the line has no room, or if it is lost or cut off.
         """
         lost, mute = self._lost(process, pull, asker, target)
         sent = self.lines is None or self.lines.send_pull(asker, now)

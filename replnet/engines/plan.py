@@ -502,7 +502,7 @@ class Plan:
 
     @cached_property
     def slowest_pull_interval(self) -> float:
-        """The longest mean interval of any process of downloads or polls, 0 without any."""
+        """The longest mean interval, in units of time, of a process of downloads or polls that wakes; 0 without any."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS)) & (self.rates > 0)
         return float(1 / self.rates[pulls].min()) if pulls.any() else 0.0
 

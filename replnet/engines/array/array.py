@@ -61,8 +61,9 @@ MOST_FINAL_COPIES = 1 << 16  # sources times nodes, up to which a path has its f
 def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range], list[Path]], int]:
     """Return a function that runs replications, and the number of replications that it is best given at once.
 
-    The function takes a range of numbers of replications, and returns their paths. `scratch` is memory for it to reuse;
-    None stands for new memory. Raises ValueError if the array engine cannot run the network.
+    The number is 1 or more. The function takes a range of numbers of replications, only one at a time if the number is
+    1, and returns their paths. `scratch` is memory for it to reuse; None stands for new memory. Raises ValueError if
+    the array engine cannot run the network.
     """
     plan, sums, scratch = task.plan, task.sampled and not task.needs_departures, scratch or Scratch()
     if len(plan.slices) > 1 and task.keep is None:
@@ -537,7 +538,10 @@ class _Batch:
         return Updates(points, np.append(0, np.cumsum(count)))
 
     def _oldest_departures(self) -> Floats:
-        """Return, by row, the departure of the oldest copy that is held or on its way; infinite if there is none."""
+        """Return, by row of a source, the departure of the oldest copy held or on its way; infinite without any.
+
+        Copies of unknown age do not count.
+        """
         layout, oldest = self._layout, np.full(self._pull_rows.start, np.inf)
         row_of_slot = layout.repeat(layout.row_of_slot, self._source_count)
         is_held = np.tile(layout.is_copy_slot, layout.count) & known_mask(self.held_copies)
@@ -589,7 +593,7 @@ class _Batch:
 
     @property
     def held_copies(self) -> Floats:
-        """The copy in every slot; of a node that is down, the copy that it will come back with."""
+        """The copy in every slot, as passes keep it; of a node that is down, the one that it will come back with."""
         copy: Floats = self._copies.copy
         if not self._nodes.size or not self._plan.faults.crashes:
             return copy
@@ -646,10 +650,10 @@ class _Batch:
         )
 
     def _final_copies(self, number: int) -> Floats | None:
-        """Return the copies that nodes of a replication hold at the end, a row per source; None in large networks.
+        """Return the copies that nodes of a replication hold at the end, a row per source and a column per node.
 
-        A copy is the number that passes keep, and NOT_HELD where there is none. `number` is that of the replication in
-        the batch.
+        It is None if sources times nodes exceed MOST_FINAL_COPIES. A copy is the number that passes keep, and NOT_HELD
+        where there is none. `number` is the place of the replication in the batch.
         """
         layout, plan = self._layout, self._plan
         if plan.size * self._source_count > MOST_FINAL_COPIES:

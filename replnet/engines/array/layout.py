@@ -423,9 +423,10 @@ class Layout:
 
     @cached_property
     def registers(self) -> tuple[Ints, Ints, Ints]:
-        """Three arrays by node: its register, the upstream that keeps that, and how many contacts the node needs.
+        """Three arrays by node: its register's number, the node that keeps this, and how many contacts it needs.
 
-        A register lists the nodes of a pool that have the same upstream. The first two are -1 for nodes in no register.
+        A register lists the nodes of a pool that have the same upstream, which keeps it. The first two are -1 for nodes
+        in no register, and the last is 0 for nodes that poll no contacts.
         """
         plan, n = self.plan, self.plan.size
         register, upstream, need = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)

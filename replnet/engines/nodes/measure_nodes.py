@@ -36,7 +36,11 @@ STRETCHES_IN_HAND = 1 << 16  # after so many, stretches are added up
 
 
 class NodeStates(NamedTuple):
-    """The copies and lines of some nodes at an instant; each field is an array in the order of their numbers."""
+    """The copies and lines of some nodes at an instant; each field is an array in the order of their numbers.
+
+    `held` is the number of copies that a node holds (clients hold none), `fresh` that of the fresh ones among them, and
+    `waiting` the number of messages in its line, 0 without limited bandwidth.
+    """
 
     held: Ints  # copies; clients hold none
     fresh: Ints  # of these
@@ -45,7 +49,11 @@ class NodeStates(NamedTuple):
 
 @final
 class NodeMeasure:
-    """The measurements of some nodes, taken while they run; events before time zero do not count."""
+    """The measurements of some nodes, taken while they run; events before time zero do not count.
+
+    `counts` are the wakes so far, by purpose, and `downloads` those by row of the source, of sources with a row in
+    every table. `ages` has the age of the last update of each source at time zero, infinite if it never changes.
+    """
 
     def __init__(
         self,
@@ -97,7 +105,10 @@ class NodeMeasure:
         self._answers: list[tuple[int, int, float, float, float]] = []  # row, node, instant, departure, any copy came
 
     def open(self, held: dict[int, Copies], at: float = 0.0) -> None:
-        """Begin the log, if there is to be one, at an instant, with the copies that replicas hold, by node."""
+        """Begin the log, if there is to be one, at the instant `at`, with the copies `held`, by replica's number.
+
+        A row is written for each of them, and for the last update of each source.
+        """
         if self._keep is None:
             return
         self._log = LogWriter(self._keep)
@@ -210,7 +221,7 @@ class NodeMeasure:
             self._log.write(now, event, i, peer, logged_departure(departure), self._sources[row])
 
     def add_finished(self, now: float) -> None:
-        """Add all stretches and answers that are over to the sums; with them, the updates up to `now`."""
+        """Add all stretches and answers that are over to the sums, after the updates up to `now`, and forget them."""
         if self._task.sampled:
             self._take_updates(now)
         row, node, begin, end, departure = _columns(self._stretches, 5)
@@ -269,14 +280,20 @@ class NodeMeasure:
 
     @cached_property
     def copies(self) -> Floats:
-        """The number of copies for which these nodes count, by cell, those of views of these nodes alone among them."""
+        """The number of copies for which these nodes count, by cell; views count if all their nodes are among these.
+
+        Clients do not count.
+        """
         pairs = [(row, i) for i, rows in self._counted_rows.items() if not self._plan.clients[i] for row in rows]
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
 
     def states(self, now: float, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return, as two arrays, how many copies each of these nodes holds, and how many of them are fresh."""
+        """Return, as two arrays, how many copies each of these nodes holds at `now`, and how many of them are fresh.
+
+        Clients hold none.
+        """
         self._take_updates(now)
         copies_of_nodes = [
             [(row, departure) for row, (departure, _) in self._held.get(i, {}).items() if departure != NOT_HELD]

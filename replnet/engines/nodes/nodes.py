@@ -20,9 +20,9 @@ Copies: TypeAlias = Mapping[NodeId, float]
 class Pull(NamedTuple):
     """A request for the copies of another node.
 
-    `query` is the number of a client's query, 0 for replicas. `contacts` also asks for so many of the nodes of `pool`
-    that pulled latest; without a pool it asks for none. `offered` are copies of the asker, which the node asked is to
-    take over (a two-way poll).
+    `query` is the number of a client's query, 0 for replicas. `contacts` asks for so many of the nodes of `pool` that
+    pulled latest; if `pool` is empty, for none. `offered` are copies of the asker, which the node asked is to take over
+    (a two-way poll), None without any.
     """
 
     query: int = 0
@@ -32,7 +32,11 @@ class Pull(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The copies that a node held when a pull of this query came, and the contacts that the pull asked for, if any."""
+    """The copies that a node held when a pull came, and the contacts that the pull asked for.
+
+    `query` is the number of the client's query that the pull belonged to, 0 for replicas; `contacts` are node ids,
+    latest first, None if the pull asked for none.
+    """
 
     copies: Copies
     query: int = 0
@@ -40,7 +44,7 @@ class Reply(NamedTuple):
 
 
 class NoReply(NamedTuple):
-    """The news that a pull of this query will have no reply."""
+    """The news that a pull of the client's query with this number will have no reply."""
 
     query: int
 
@@ -56,14 +60,14 @@ class Send(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """The command to wake the node at this instant, for this purpose."""
+    """The command to wake the node at the instant `at`, for the schedule of its pulls or updates with this name."""
 
     at: float
     purpose: str
 
 
 class Answer(NamedTuple):
-    """The command to count an answer to a client's query; without any copy if no reply brought one."""
+    """The command to count the end of a client's query with these copies; without any if no reply brought one."""
 
     copies: Copies
 
@@ -72,7 +76,10 @@ Command: TypeAlias = Send | Wake | Answer
 
 
 def freshest(held: Copies, received: Copies) -> Copies:
-    """Return, by source, the copy with the later departure; `held` itself if nothing `received` is fresher."""
+    """Return, by source, the copy with the later departure; `held` itself if nothing `received` is fresher.
+
+    Neither argument is changed.
+    """
     best = None
     for source, departure in received.items():
         if source not in held or departure > held[source]:
@@ -92,7 +99,8 @@ class Contacts:
     def hand_over(self, sender: NodeId, pull: Pull) -> tuple[NodeId, ...] | None:
         """Return the latest other contacts of the sender's pool, latest first, and put the sender first from now on.
 
-        There are as many as the pull asks for, or fewer; None if it names no pool.
+        There are as many as the pull asks for, or fewer if fewer have pulled; None if the pull names no pool, and then
+        nothing changes.
         """
         if not pull.pool:
             return None
@@ -142,12 +150,15 @@ class Source:
 
 @final
 class Replica:
-    """A node that pulls from upstreams and peers, keeps the freshest copies, and answers pulls with them."""
+    """A node that pulls from upstreams and peers, keeps the freshest copies, and answers pulls with them.
+
+    `copies` are those that it holds, and `contacts` the nodes that its upstream handed over last.
+    """
 
     __slots__ = ("_recent", "_schedules", "_served", "contacts", "copies")
 
     def __init__(self, schedules: Mapping[str, PullSchedule], recent: bool = False) -> None:
-        """Begin without copies, with a schedule for each purpose.
+        """Begin without copies, with a schedule for each purpose, by name.
 
         With `recent`, polls go to the contacts that the upstream handed over last.
         """
@@ -246,12 +257,18 @@ _CONSTRUCTED_WITH = {"_name", "_updates", "_schedules", "_schedule", "_recent"}
 
 
 def node_memory(node: Node) -> Memory:
-    """Return the state of a node, without the attributes that it was constructed with."""
+    """Return the state of a node: its attributes by name, without those that it was constructed with.
+
+    The values are not copied.
+    """
     return {name: getattr(node, name) for name in node.__slots__ if name not in _CONSTRUCTED_WITH}
 
 
 def restore_memory(node: Node, memory: Memory) -> None:
-    """Give `node` the state `memory`, which is that of a node of the same kind."""
+    """Give `node` the state `memory`, as `node_memory` returns it for a node of the same kind.
+
+    Attributes that are not in it stay as they are.
+    """
     assert memory.keys() <= {*node.__slots__}, memory.keys()
     for name, value in memory.items():
         setattr(node, name, value)
