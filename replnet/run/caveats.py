@@ -36,9 +36,9 @@ MOST_SOURCES_CHECKED = 10  # of an aggregate, for a common lattice of updates an
 def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
     """Return the numbers of the processes on which the copies or answers of a group depend, sorted by node.
 
-    `group` is the number of the group. With the `row` of a source only the processes of that source count, and those of
-    nodes that can hold a copy of it; -1 stands for all sources. Processes that never wake or follow a schedule are left
-    out.
+    `group` is the number of the group, whose own processes are among them. With the `row` of a source only the
+    processes of that source count, and those of nodes that can hold a copy of it; -1 stands for all sources. Processes
+    that never wake or follow a schedule are left out.
     """
     p, views = plan.processes, [view.nodes for view in plan.topology.views if view.group == plan.groups[group]]
     upstream = plan.origins(np.concatenate([np.flatnonzero(plan.group == group), *views]))
@@ -103,9 +103,9 @@ def _slow_laws(
 def slow_at_once(plan: Plan, group: int, row: int, laws: Sequence[Law]) -> int:
     """Return how few processes with one of `laws` make what a group gets old if they are slow at once; 0 if none can.
 
-    `group` is the number of the group and `row` that of the source, -1 for all. The answer is 1 for groups with copies
-    of their own, and where pulls can fail. The freshest of several copies is old only if each depends on a slow
-    process.
+    `group` is the number of the group and `row` that of the source, -1 for all. The number is 1 for groups with copies
+    of their own, and where pulls can fail; otherwise the freshest of several copies is old only if each depends on a
+    slow process. It is a lower bound.
     """
     p, members = plan.processes, plan.members(group)
     nodes = members[members < plan.size]
@@ -171,8 +171,8 @@ def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int
 
     They do if their intervals lie on lattices with a common multiple. Within a replication nothing averages over these
     phases, only over the `replications` (their number) does. `upstream` has the numbers of processes; queries do not
-    count, and updates only if freshness is `sampled` against them. Where processes have rates of their own, `upstream`
-    is not looked at.
+    count, and updates only if freshness is `sampled`, that is measured against the updates that happened. Where
+    processes have rates of their own, `upstream` is not looked at.
     """
     many_sources = bool(plan.topology.process_columns)
     locked = _locked_columns(plan) if many_sources else _locked_laws(plan, upstream, sampled)
@@ -282,7 +282,7 @@ def _is_regular(law: Law) -> bool:
 
 
 def _cycle_length(law: Law) -> float:
-    """Return the time after which the intervals of `law` repeat; 0 if they are no cycle."""
+    """Return the time, in units of time, after which the intervals of `law` repeat; 0 if they are no cycle."""
     if isinstance(law, Constant):
         return law.mean
     if isinstance(law, Cycle):

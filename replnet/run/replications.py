@@ -50,7 +50,7 @@ def split_horizon(horizon: float, replications: int | None, rate: float, longest
     """Return the number of replications and the length of each, which together last for `horizon` units of time.
 
     The number is `replications`; if that is None it is REPLICATIONS, or more so that each has at most `longest` events
-    at `rate` events per unit of time.
+    at `rate` events per unit of time. There is no cap on it.
     """
     count = max(REPLICATIONS, math.ceil(horizon * rate / longest)) if replications is None else replications
     return count, horizon / count
@@ -65,7 +65,7 @@ class Judgement(Protocol):
 
     @property
     def estimates(self) -> Sequence[Estimate]:
-        """The estimates behind all measured rows."""
+        """The estimates behind all measured rows, in the order of these."""
 
     @property
     def precision_estimates(self) -> Sequence[Estimate]:
@@ -87,11 +87,13 @@ class Judgement(Protocol):
 class Replications(Generic[P]):
     """A growing series of paths, each of `length` units of time with about `events` events.
 
-    `run` makes those of a range of numbers in this process, at most `batch` of them at a time; `run_elsewhere`, if
-    given, those of many ranges on workers. `judge` turns paths into estimates, and `count` a path into its numbers of
-    events and queries. `long_run` events are as many as a run without a horizon has. The first paths may be `stored`
-    from an earlier run: all decisions are the same as if they were made now. `listeners` are called
-    with these replications whenever there are more paths.
+    `first` is how many to make unless a precision or a difference asks for more. `run` makes those of a range of
+    numbers in this process, at most `batch` of them at a time; `run_elsewhere`, if given, those of many ranges on
+    workers. `judge` turns paths into estimates, and `count` a path into its numbers of events and queries. `long_run`
+    events are as many as a run without a horizon has. The first paths may be `stored` from an earlier run: all
+    decisions are the same as if they were made now. `listeners` are called with these replications whenever there are
+    more paths. `workers` returns how many share long work, and `workers_ready` whether they share short work too.
+    `paths` are those made so far, in order, and `incomplete` says why the run ended early, empty if it did not.
     """
 
     first: int  # how many replications to make unless a precision or a difference asks for more
@@ -123,7 +125,7 @@ class Replications(Generic[P]):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The numbers of events and of queries on all paths."""
+        """The numbers of events and of queries, summed over all paths so far; queries are no events."""
         counts = [self.count(path) for path in self.paths]
         return sum(events for events, _ in counts), sum(queries for _, queries in counts)
 
@@ -132,8 +134,8 @@ class Replications(Generic[P]):
 
         A `precision` is the largest half-width; None asks for no more. If `confirm`, or if it is None and a row differs
         from its prediction, the run then goes on to LONGER times as many. `progress` is called with the share that is
-        done and words. Ctrl-C and deadlines end the run early, which `incomplete` then says. UnreasonableError says
-        that it would take too long.
+        done, 0 to 1, and words. Ctrl-C, deadlines, or values that scatter too much end the run early, which
+        `incomplete` then says. UnreasonableError says that it would take too long without a deadline.
         """
         self.progress = progress
         try:
@@ -247,10 +249,10 @@ class Replications(Generic[P]):
             self._run_until(need)
 
     def _enough_replications(self, excess: float, most: float = 4.0) -> int:
-        """Return how many replications make intervals as narrow as they must be; 0 if they are.
+        """Return how many replications in all make intervals as narrow as they must be; 0 if they are already.
 
-        The widest is now `excess` times as wide as it may be, of which at most a factor `most` is made up for at a
-        time.
+        The half-width of the widest is now `excess` times what it may be, of which at most a factor `most` is made up
+        for at a time.
         """
         # The half-width falls with the root of their number; a little more saves another round.
         return math.ceil(len(self.paths) * 1.05 * min(excess, most) ** 2) if excess > 1 else 0
@@ -258,10 +260,10 @@ class Replications(Generic[P]):
     # ---- What it will take
 
     def _require_reason(self, field: str, value: float, replications: int) -> None:
-        """Raise UnreasonableError if so many replications take too long for a run without a deadline.
+        """Raise UnreasonableError if `replications` in all take too long for a run without a deadline.
 
-        With a deadline it does nothing. The error names the `field`, such as precision, whose `value` asks for them,
-        and a value that takes less.
+        With a deadline, or if there are so many already, do nothing. The error names the `field`, such as precision,
+        whose `value` asks for them, and a value that takes less.
         """
         if seconds_left() is not None or replications <= len(self.paths):
             return

@@ -129,7 +129,7 @@ class EventQueue:
         return [e[6] for e in sorted(self._heap) if e[1] in MESSAGES]
 
     def change(self, replication: int, replace: Callable[[TimedMessage], TimedMessage]) -> None:
-        """Replace every message on its way in a replication by what `replace` makes of it."""
+        """Replace every message on its way in a replication by what `replace` makes of it, at the same instant."""
         self._replace_events(
             [(*e[:6], replace(e[6])) if e[1] in MESSAGES and e[2] == replication else e for e in self._heap]
         )

@@ -80,7 +80,7 @@ def run_to_zero(task: Task, replication: int) -> StepRun:
 
 
 def longest_delay(plan: Plan) -> float:
-    """Return a delay that practically no message on any link exceeds."""
+    """Return the delay, in units of time, that only one in 1e9 messages of the slowest link exceeds."""
     return max(
         float(delay.isf(1e-9)) if isinstance(delay, Law) else delay for delay in (plan.delay, *plan.delays.values())
     )
