@@ -21,7 +21,7 @@ def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
     """Return a function that takes the replications of a run so far, and calls `watch` with a Glimpse of them.
 
     It does so at most every SECONDS_BETWEEN seconds until all that were planned have come, and then each time. Time and
-    horizon of the Glimpse are those of all replications together, one after another.
+    horizon of the Glimpse are those of all replications together, one after another, and its messages and slip are 0.
     """
     due = time.monotonic()
 

@@ -48,11 +48,10 @@ def run_for_real(
     time_scale: float | None = None,
     address: str | None = None,
 ) -> tuple[Emulated, Sequence[Path]]:
-    """Run the network for real, on the wall clock in Ray actors; return the measurements beside the predictions, and
-    the paths.
+    """Run the network on the wall clock in Ray actors; return measurements beside predictions, and the paths.
 
     All replications run at once. `horizon` units of time are divided among them (None: INTERVALS_PER_PATH of the
-    longest mean intervals for each); without `replications` they are 32, or as many as a network of this size affords.
+    longest mean intervals for each); without `replications` they are REPLICATIONS, or fewer if no more can be afforded.
     The note of every row has the value that `step` counts on the same paths, which differs by the delay of messages
     only, and the hosts that were lost. A row whose formula does not account for that delay is judged against `step`
     instead, with messages as late as they were, path by path. Rows with half-widths above `resolution` are unresolved.
@@ -100,10 +99,11 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def affordable(network: Network, horizon: float | None) -> int:
-    """Return the replications of a live run that is not told their number: REPLICATIONS, or as many as fit, at least 1.
+    """Return the number of replications of a live run that is not told it: from 1 to REPLICATIONS, as many as fit.
 
-    With a `horizon`, the time of all of them together, only their nodes must fit. If it is None, each lasts
-    INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too.
+    With a `horizon`, the time of all of them together, only their nodes must fit, MOST_NODES in all. If it is None,
+    each lasts INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too, MOST_EVENTS in
+    all.
     """
     compiled = plan_of(network)
     fit = MOST_NODES / len(compiled.names)
@@ -114,8 +114,9 @@ def affordable(network: Network, horizon: float | None) -> int:
 
 
 def _incomplete(live: Live) -> str:
-    """Return why the run is not complete, in words: cut short, hosts lost or standing still, or too slow; empty if it
-    is.
+    """Return why the run is not complete, in words; empty if it is.
+
+    The reasons are that it was cut short, that hosts were lost or stood still, and that it was too slow to be compared.
     """
     disturbances = [str(outage) for outage in live.lost if not outage.planned]
     disturbances += [str(standstill) for standstill in live.stood if standstill.nodes]
@@ -183,8 +184,9 @@ def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: L
 
 
 def _with_delay(topology: Topology, late: float) -> Topology:
-    """Return the topology with all constant delays longer by `late`; delays with a law have no formulas and stay as
-    they are.
+    """Return the topology with all constant delays longer by `late` units of time.
+
+    Delays with a law have no formulas and stay as they are.
     """
 
     def longer(delay: Law | float) -> Law | float:
@@ -222,10 +224,10 @@ def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) ->
 
 
 def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:
-    """Return a note on the row `key` that was judged against `step`: how late step was, its value, and how far off we
-    are.
+    """Return a note on the row `key` that was judged against `step`, with how late messages were there.
 
-    `reference` are the findings of that `step`, and `comparison` has the difference from them.
+    It also has the value of `step`, the difference from it, and what is allowed. `reference` are the findings of that
+    `step`, and `comparison` has the difference from them.
     """
     value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
     deviation = comparison.estimate
@@ -237,8 +239,9 @@ def _comparison_note(live: Live, reference: Findings, comparison: Comparison, ke
 
 
 def _loss_note(compiled: Plan, g: int, live: Live) -> str:
-    """Return how hosts that were lost or stood still affected group number `g`, empty if none has nodes it
-    depends on.
+    """Return how hosts that were lost or stood still affected the group with number `g`.
+
+    It is empty if the group depends on no node of such hosts.
     """
     upstream: set[str] = set()
     if live.lost or live.stood:

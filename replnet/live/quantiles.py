@@ -18,7 +18,10 @@ BUCKETS_PER_E = 50.0  # per factor e: a bucket is 2 % wide, and its middle withi
 
 @final
 class Spread:
-    """The number, mean, largest and quantiles of values that were added one by one; values below 0 count as 0."""
+    """The number, mean, largest and quantiles of values that were added one by one.
+
+    The sum takes values below 0 as 0; quantiles are right within one percent.
+    """
 
     def __init__(self) -> None:
         self._count, self._total, self._largest, self._buckets = 0, 0.0, 0.0, dict[int, int]()
@@ -47,7 +50,7 @@ class Spread:
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
     def merge(self, other: Spread) -> None:
-        """Add the values of another spread."""
+        """Add the values of another spread, which keeps them."""
         self._settle()
         other._settle()
         self._count += other._count
@@ -86,7 +89,7 @@ class Spread:
 
 
 def merge_spreads(spreads: Iterable[Spread]) -> Spread:
-    """Return a new spread of the values in all of these spreads."""
+    """Return a new spread of the values in all of these spreads, which keep them."""
     whole = Spread()
     for spread in spreads:
         whole.merge(spread)

@@ -46,9 +46,10 @@ class RayTransport(Transport):
         self._actors: dict[int, Any] = {}
 
     def start(self, host: int) -> tuple[RayAddress, str]:
-        """Start an actor for a host, on another node than the one it was lost on if there is one.
+        """Start an actor for a host; return its address, and the first letters of the id of the node that it is on.
 
-        Raise HostLostError if no node is alive.
+        If it had one before, that is killed, and the new one is on another node if there is one. Raise HostLostError if
+        no node is alive.
         """
         if host in self._actors:
             self.end(host)
@@ -61,10 +62,9 @@ class RayTransport(Transport):
         return RayAddress(self._actors[host]), node[:6]
 
     def _least_loaded_node(self, avoided: str) -> str:
-        """Return the id of the node of the cluster with the fewest hosts per CPU, another than `avoided` if there is
-        one.
+        """Return the id of the node of the Ray cluster with the fewest hosts of this run per CPU.
 
-        Raise HostLostError if no node is alive.
+        It is another than `avoided` if there is one. Raise HostLostError if no node is alive.
         """
         nodes = alive_nodes()
         if not nodes:

@@ -34,9 +34,9 @@ Trace: TypeAlias = File | IO[bytes]
 def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
     """Open the log of a run, in the file `trace`, for the block; yield None if `trace` is None.
 
-    `network`, `seed` and `engine` go into the metadata of the file. A named file is written beside and gets its name
-    when the block ends; if that raises, the rows so far are kept, and without any rows a file of this name that was
-    there before stays as it was. ValueError says that it cannot be written.
+    `network`, `seed` and `engine` go into the metadata of the file. A named file grows as FILE.part and gets its name
+    when the block ends; if that raises, the rows so far are kept likewise, but without any rows a file of this name
+    that was there before stays as it was. ValueError says that it cannot be written.
     """
     if trace is None:
         yield None

@@ -194,7 +194,7 @@ class Replications(Generic[P]):
             listen(self)
 
     def _report(self, replications: int) -> None:
-        """Call `progress`, if there is one, with the share of so many replications that is done."""
+        """Call `progress`, if there is one, with the share that is done of `replications`, the number to be made."""
         if self.progress:
             words = f"replication {len(self.paths) + 1} of {replications}"
             if len(self.paths) >= replications:

@@ -143,7 +143,7 @@ class Result(TabularResult):
         return rows
 
     def data(self) -> dict[str, Any]:
-        """Return the result as plain data, as `--format json` prints it."""
+        """Return the result as plain data, as `--format json` prints it: its network, rows, provenance and more."""
         rows = [row.data(self.columns) for row in self.rows]
         return {"network": self.network, **self._about(), "rows": rows, "provenance": dict(self.provenance)}
 
