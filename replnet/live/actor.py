@@ -55,7 +55,7 @@ class HostActor:
         return self._clock.monotonic()
 
     def meet(self, addresses: list[Any]) -> None:
-        """Take the addresses of all hosts, by number, itself included, to send batches to."""
+        """Take the addresses of all hosts, by number, itself included, in the place of earlier ones, to send to."""
         self._addresses = list(addresses)
 
     def deliver(self, batch: bytes) -> None:
@@ -117,7 +117,10 @@ class HostActor:
         self._start_turns()
 
     def meet_successor(self, host: int, incarnation: int, address: Any) -> None:
-        """Take the address of a new incarnation of a host, between two events."""
+        """Take the address of a new incarnation of another host, between two events.
+
+        Messages that wait to be sent to its predecessor are dropped.
+        """
         self._arrivals.put(partial(self._replace, host, incarnation, address))
 
     def _replace(self, host: int, incarnation: int, address: Any) -> None:

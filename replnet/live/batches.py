@@ -128,9 +128,7 @@ class Mailbox:
         return True
 
     def _hear(self, peer: _Peer, incarnation: int) -> None:
-        """If this incarnation of a host is newer than the one heard so far, take batches from it alone, from the first
-        on.
-        """
+        """Take batches of a host from this incarnation alone, from number 0 on, if it is newer than any heard."""
         if incarnation > peer.heard:
             peer.heard, peer.next, peer.early = incarnation, 0, set()
 

@@ -219,7 +219,7 @@ class _Start:
 
 
 def message_costs(hosts: Hosts, pairs: list[tuple[int, int]]) -> Costs:
-    """Return the costs of messages between the hosts of these pairs of numbers, without those of handling them.
+    """Return the costs of messages between the hosts of these pairs of numbers; their `handling` is left 0.
 
     All pairs are measured at the same time, and the one whose messages took longest counts.
     """

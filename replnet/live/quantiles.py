@@ -76,7 +76,7 @@ class Spread:
         return self._total / self._count if self._count else 0.0
 
     def quantile(self, p: float) -> float:
-        """Return the value that a share `p` of the values do not exceed, within one percent; 0 without any."""
+        """Return the value that a share `p`, from 0 to 1, of the values do not exceed, within 1 %; 0 without any."""
         self._settle()
         rank = p * self._count - (self._count - sum(self._buckets.values()))
         if rank <= 0:

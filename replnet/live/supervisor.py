@@ -339,8 +339,7 @@ class Supervisor:
         self._ask(state, min(state.give_up, self._clock.monotonic() + transport.ANSWER_SECONDS), method, *arguments)
 
     def _restart_steps(self, state: HostState) -> Restart:
-        """Start the next incarnation of a host: yield (method, arguments) of the calls that it takes, and be sent their
-        answers.
+        """Start the next incarnation of a host; yield its calls (method, *arguments), and be sent their answers.
 
         At the end the other hosts are told of it. If the run would end before it is ready, it stays lost.
         """

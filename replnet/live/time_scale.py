@@ -116,7 +116,7 @@ class Echo:
 
 
 def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
-    """Return the costs of messages, from measurements with FEW and with MANY messages per batch, without handling.
+    """Return the costs of messages, from measurements with FEW and with MANY per batch; `handling` is left 0.
 
     Each list has a measurement for each pair of hosts, of which the slowest counts. A round has two batches, and its
     messages are handled twice.

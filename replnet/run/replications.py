@@ -279,7 +279,7 @@ class Replications(Generic[P]):
             )
 
     def _pace(self) -> float:
-        """Return the seconds that a replication takes in this process, timing some if none was timed."""
+        """Return the wall-clock seconds that a replication takes here, after timing two batches if none was timed."""
         for _ in range(2 if self._seconds_each == math.inf else 0):  # all were stored, or there was only one range
             begun = time.perf_counter()
             self.run(range(self.batch))
