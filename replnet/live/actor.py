@@ -47,7 +47,7 @@ class HostActor:
         self._running = False
 
     def hello(self) -> tuple[str, str, int]:
-        """Return the boot id (empty if there is none) and the name of its machine, and the id of its process."""
+        """Return the boot id (empty if there is none) and the host name of its machine, and the id of its process."""
         return boot_id(), socket.gethostname(), os.getpid()
 
     def clock(self) -> float:
@@ -71,7 +71,7 @@ class HostActor:
         self._addresses[host].deliver(batch)
 
     def echo(self) -> None:
-        """Begin to answer the batches of measurements, until a run begins."""
+        """Begin to answer batches of measurements, which goes on until a run begins."""
         self._start_turns()
 
     def measure(self, me: int, to: int, size: int, seconds: float) -> None:
@@ -124,7 +124,10 @@ class HostActor:
         self._arrivals.put(partial(self._replace, host, incarnation, address))
 
     def _replace(self, host: int, incarnation: int, address: Any) -> None:
-        """Write to this incarnation of a host from now on; do nothing if this host does so already."""
+        """Write to this incarnation of a host, at `address`, from now on.
+
+        Nothing happens if this host writes to it, or to a later one, already.
+        """
         assert self._run is not None
         if not self._run.host.mailbox.knows(host, incarnation):
             self._addresses[host] = address

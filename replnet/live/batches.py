@@ -40,7 +40,7 @@ def pack(head: Head, parcels: list[TimedMessage]) -> bytes:
 
 
 def unpack(batch: bytes) -> tuple[Head, list[TimedMessage]]:
-    """Return the head of a batch (host, incarnation, number) and its messages."""
+    """Return the head of a batch (host, incarnation, number), as `pack` made it, and the list of its messages."""
     head, columns, bodies = pickle.loads(batch)
     new = tuple.__new__  # what NamedTuples do in the end
     messages = [new(MESSAGES[len(body)], body) for body in bodies]
@@ -82,7 +82,7 @@ class Mailbox:
         self._peers = defaultdict[int, _Peer](_Peer)
 
     def put(self, host: int, parcel: TimedMessage) -> None:
-        """Add a message to those that wait to be sent to the host with this number."""
+        """Add a message to those that wait to be sent to the host with this number, and count it."""
         self.messages += 1
         self._peers[host].parcels.append(parcel)
 

@@ -201,7 +201,7 @@ class _Start:
         return (time.thread_time() - begun) / EVENTS_TIMED
 
     def scale(self, costs: Costs) -> float:
-        """Return the default number of seconds per unit of model time, for messages and events of these costs."""
+        """Return the default number of seconds per unit of model time, for messages and events of these `costs`."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, self.hosts.transport.cpus)
@@ -308,7 +308,10 @@ def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floa
 
 
 def _summary(state: HostState) -> HostSummary:
-    """Return the measurements of one host, over all its incarnations; its load is 0 if it was lost at the end."""
+    """Return the measurements of one host, over all its incarnations.
+
+    Its `busy` and `cpu` are those of the last one, and 0 if that was lost at the end.
+    """
     seen, end = [report.statistics for report in state.reports], state.finished
     return HostSummary(
         nodes=state.assignment.at.count(state.assignment.me),
@@ -323,7 +326,10 @@ def _summary(state: HostState) -> HostSummary:
 
 
 def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
-    """Return the times in which a host could not run, with the names of its nodes; none if it was lost at the end."""
+    """Return the times in which the last process of a host could not run, with the names of its nodes.
+
+    There are none if it was lost at the end.
+    """
     me = state.assignment.me
     nodes = tuple(name for name, host in zip(plan.names, state.assignment.at, strict=True) if host == me)
     return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

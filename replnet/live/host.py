@@ -65,7 +65,7 @@ class Assignment:
     def successor(self, incarnation: int, since: float, horizon: float) -> Assignment:
         """Return the assignment of the next incarnation: the same nodes without copies, and no message under way.
 
-        It runs from the instant `since` to `horizon`.
+        It has the number `incarnation`, and runs from the instant `since` to `horizon`.
         """
         blank = tuple(RunnerState({}, [], {}, {}, None) for _ in self.presents)
         return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
@@ -187,7 +187,7 @@ class _Replication:
         self.runner.start(since)
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Count the wake of a process of a node at `now`, and by how much it is later than `planned`."""
+        """Count the wake of a process of a node at `now`, and by how much of model time it is later than `planned`."""
         self._statistics.slip.add(now - planned)
         self.watcher.note_wake(now, planned, node, process)
 
@@ -225,7 +225,7 @@ class _Replication:
         )
 
     def states(self, now: float) -> NodeStates:
-        """Return the copies, fresh copies and messages in line of the host's nodes at the present instant `now`."""
+        """Return the numbers of copies, fresh copies and messages in line of the host's nodes at the present `now`."""
         nodes = self._assignment.own
         lines = self.runner.hazards.lines if self.runner.hazards else None
         waiting = lines.lengths(nodes, now) if lines else np.zeros(nodes.size)
@@ -250,7 +250,7 @@ class Host:
     ) -> None:
         """Make the nodes that are assigned to this host, in the states that they have at the start.
 
-        `clock` returns the model time, and `send` carries a batch to the host with this number.
+        `clock` returns the model time, and `send(host, batch)` carries a batch to the host with this number.
         """
         self._assignment, self._clock, groups = assignment, clock, task.plan.groups
         self.mailbox, self._agenda = Mailbox(assignment.me, assignment.incarnation, send), EventQueue()
@@ -296,12 +296,12 @@ class Host:
 
     @property
     def idle(self) -> bool:
-        """Whether no wake is left before the horizon."""
+        """Whether no wake of any node is left before the horizon, in any replication."""
         return not self._agenda.wakes
 
     @property
     def done(self) -> bool:
-        """Whether no wake is left and no query is open."""
+        """Whether no wake is left before the horizon and no query is open, in any replication."""
         return self.idle and not any(path.runner.open_queries for path in self._paths)
 
     def meet(self, host: int, incarnation: int) -> None:
@@ -320,7 +320,11 @@ class Host:
             path.cut(horizon)
 
     def report(self, until: float | None = None) -> Report:
-        """Return the measurements from the start of the host up to the instant `until`; None: up to the horizon."""
+        """Return the measurements from the start of the host up to the instant `until`; None: up to the horizon.
+
+        Stretches and lines that still go on are counted up to there, and go on. Its `statistics` are not a copy, and go
+        on counting.
+        """
         until, box, statistics = self._horizon if until is None else until, self.mailbox, self._statistics
         statistics.said = sum(path.runner.messages_sent for path in self._paths)
         statistics.crossed, statistics.batches, statistics.taken, statistics.repeated = (
@@ -390,5 +394,5 @@ def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: fl
 
 
 def add_elements(things: Sequence[Any]) -> Any:
-    """Return the sum of arrays or tuples of equal shape, element by element, as an array."""
+    """Return the sum of arrays, or of tuples of numbers, of equal shape, element by element, as an array."""
     return np.sum(things, axis=0)

@@ -65,7 +65,10 @@ class HostRun:
         self._forgotten = 0  # blocks of rows that have arrived
 
     def begin(self, zero: float, scale: float) -> None:
-        """Set the pace: model time zero is when the clock shows `zero`, and a unit takes `scale` seconds."""
+        """Set the pace: model time zero is when the clock shows `zero`, and a unit takes `scale` seconds.
+
+        The turns begin at the start of the assignment.
+        """
         self._zero, self._scale, self._start = zero, scale, zero + self._since * scale
         self._report_at, self.host.mailbox.gap = self._start, GAP / scale
 

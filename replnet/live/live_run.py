@@ -77,7 +77,8 @@ def run_for_real(
 def _beside_virtual(network: Network, task: Task, live: Live, resolution: float) -> Emulated:
     """Return the result of a live run, with `step` run on the same paths for its notes and verdicts.
 
-    Rows whose intervals have half-widths above `resolution` are unresolved.
+    If the run was not faithful, the rows have no measured values. Rows whose intervals have half-widths above
+    `resolution` are unresolved.
     """
     replications = len(live.paths)
     virtual = [run_path(task, r) for r in range(replications)]
@@ -127,10 +128,11 @@ def _incomplete(live: Live) -> str:
 
 
 def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:
-    """Return the rows of a live run, judged by formulas that account for the delay of messages.
+    """Return the findings of a live run, judged by formulas that account for the delay of messages.
 
     A row without such a formula is judged against the paths of `step`; `virtual` are these, with the network's own
-    delays. Rows whose intervals have half-widths above `resolution` are unresolved.
+    delays. If hosts on which a group depends were lost or stood still, its rows are not judged. Rows whose intervals
+    have half-widths above `resolution` are unresolved.
     """
     compiled, topology = task.plan, task.plan.topology
     virtual_findings = Findings(compiled, {}, virtual, task.sampled, resolution)
@@ -200,8 +202,8 @@ def _with_delay(topology: Topology, late: float) -> Topology:
 def _without_formula(prompt: Prediction | None) -> Prediction:
     """Return a prediction without a value, whose note says why.
 
-    `prompt` is the prediction without the delay of messages, whose value the note has; None or unknown if there is
-    none.
+    `prompt` is the prediction without the delay of messages, whose value the note has; it is None or has no value if
+    there is none.
     """
     if prompt is None or not prompt.known:
         return Prediction(math.nan, note=prompt.note if prompt else "no formula")
@@ -262,7 +264,7 @@ def _loss_note(compiled: Plan, g: int, live: Live) -> str:
 
 
 def _outage_note(outage: Outage, members: int) -> str:
-    """Return a note on a lost host for a group that has `members` of its nodes in that host."""
+    """Return a note on a lost host for a group, of whose nodes `members` (a number, or 0) were in that host."""
     end = "and did not come back" if outage.back is None else f"to {outage.back:.4g}"
     effect = f"{members} of its nodes here began anew" if members else "others depend on its nodes"
     return f"host {outage.host} was lost from t = {outage.heard:.4g} {end}: {effect}"

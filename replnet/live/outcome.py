@@ -173,11 +173,11 @@ class Live:
 
     @property
     def mean_slip(self) -> float:
-        """The mean slip of the wakes of all hosts: by how much they came later than planned, in model time."""
+        """The mean by which the wakes of all hosts came later than planned, in model time; 0 without any wakes."""
         wakes = sum(host.slip.count for host in self.hosts)
         return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:
-        """The summary of how late wakes came in the host in which they were latest on average."""
+        """The summary of how late wakes came, in model time, in the host in which they were latest on average."""
         return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

@@ -18,7 +18,10 @@ from replnet.laws import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:
-    """Return the host of every node; hosts are numbered from 0, at most `hosts` of them, and none is empty."""
+    """Return the number of the host of every node, from 0; there are at most `hosts` of them, and none is empty.
+
+    Nodes that talk much to one another share a host, and hosts have about equal work.
+    """
     assert hosts >= 1
     line = line_up(plan)
     work = work_of(plan)[line]
@@ -30,7 +33,10 @@ def place(plan: Plan, hosts: int) -> tuple[int, ...]:
 
 
 def line_up(plan: Plan) -> list[int]:
-    """Return the numbers of all nodes in a line, each soon after a node that it asks for copies."""
+    """Return the numbers of all nodes, each once, in a line in which nodes come soon after one that they ask.
+
+    It begins with the first source.
+    """
     below = _Askers(plan)
     seen, line = set[int](), list[int]()
     for first in chain(plan.sources.tolist(), range(plan.size)):

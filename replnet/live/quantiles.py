@@ -28,7 +28,7 @@ class Spread:
         self._new: list[float] = []
 
     def add(self, value: float) -> None:
-        """Add a value."""
+        """Add a value; one below 0 counts as 0."""
         self._new.append(value)
         if len(self._new) >= BATCH:
             self._settle()
@@ -45,7 +45,7 @@ class Spread:
         self._add(dict(zip(buckets.tolist(), numbers.tolist(), strict=True)))
 
     def _add(self, buckets: dict[int, int]) -> None:
-        """Add these numbers of values to the counts of the buckets, by the number of the bucket."""
+        """Add numbers of values to the counts of the buckets; `buckets` has them by the number of the bucket."""
         for bucket, n in buckets.items():
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 

@@ -95,7 +95,7 @@ class HostState:
         self.status = status
 
     def lose(self, outage: Outage) -> None:
-        """Record that the process is lost, with its outage; its latest report becomes one of the past."""
+        """Record that the process is lost, with its `outage`; its latest report becomes one of the past."""
         self.outages.append(outage)
         self.past, self.latest, self.status, self.up, self.rows = self.reports, None, None, False, 0
 
@@ -183,7 +183,7 @@ class Supervisor:
         return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER_TIMES))
 
     def _is_too_fast(self, most_slip: float) -> bool:
-        """Whether wakes of a host are later than `most_slip` on average, or a host is too busy to report.
+        """Whether wakes of a host are later than `most_slip` of model time on average, or a host is too busy to report.
 
         It is not if hosts were lost or the run was cut short.
         """
@@ -192,9 +192,10 @@ class Supervisor:
         return (self._glimpse().slip > most_slip or behind) and not self.outages and not self.cut_short
 
     def _beat(self) -> bool:
-        """Whether this process stood still just now.
+        """Whether this process stood still since the last call.
 
-        If so, this gives hosts that time to answer, and spares those to be killed meanwhile.
+        If so, this gives hosts that time more to answer, calls off the planned crashes that were due meanwhile, and
+        adds to `stood`.
         """
         stood = self._heart.beat()
         if not stood:
@@ -231,9 +232,10 @@ class Supervisor:
         return bool(self.unfinished)
 
     def _look(self, log: Log | None) -> None:
-        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS.
+        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS, which this takes.
 
-        Hosts that are silent for too long count as lost. Blocks of log rows are handed to `log`, if it is not None.
+        Hosts that are silent for ANSWER_SECONDS count as lost. Blocks of log rows are handed to `log`, if it is not
+        None.
         """
         begun = self._clock.monotonic()
         remaining = self._zero + self.horizon * self._scale - begun
@@ -321,7 +323,7 @@ class Supervisor:
             self._go_on(state, None)
 
     def _outage(self, state: HostState, why: str) -> Outage:
-        """Return the outage, for the reason `why`, of a host from its latest report on."""
+        """Return the outage of a host whose process is lost: from its latest report on, for the reason `why`."""
         me = state.assignment.me
         nodes = tuple(name for name, host in zip(self._task.plan.names, state.assignment.at, strict=True) if host == me)
         return Outage(me, nodes, why, state.heard)

@@ -135,8 +135,8 @@ def shortest(plan: Plan) -> float:
 def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
     """Return the load of each host, in CPUs, at `scale` seconds per unit of model time.
 
-    `work` is the wakes and messages that each host handles per unit of model time, and `traffic` the messages per unit
-    of model time from host to host; its diagonal is not carried.
+    `work` is the wakes and messages that each host handles per unit of model time, and `traffic` a square matrix of the
+    messages per unit of model time from host to host; its diagonal is not carried, and costs nothing.
     """
     crossing = traffic * (1 - np.eye(len(traffic)))
     batches = np.minimum(crossing / scale, 1 / GAP)
@@ -184,7 +184,8 @@ class HostPace:
         """Return the mean slip, in model time, without that of wakes which were due while the host stood still.
 
         The run took `seconds` at `scale` seconds per unit of model time. In a standstill of s of its T seconds a share
-        s / T of all wakes are late by s / 2, and as many again while the host catches up at half its load.
+        s / T of all wakes are late by s / 2, and as many again while the host catches up at half its load. As this is
+        an estimate, the result may be below 0.
         """
         return self.slip - sum(still.seconds**2 for still in self.stood) / seconds / scale
 
@@ -192,8 +193,9 @@ class HostPace:
 def judge(plan: Plan, scale: float, hosts: list[HostPace], seconds: float, unfinished: str) -> tuple[str, float | None]:
     """Return why a run of `seconds` is not faithful (empty if it is), and a time scale at which it would be.
 
-    The time scale is None if the run is faithful or would be if it were repeated. `scale` is that of the run, and
-    `unfinished` says that wakes were missing at the end, empty if none were.
+    It is faithful if no wakes are missing and the mean slip of the worst host is at most MOST_LATE_SHARE of the
+    shortest interval. The time scale, in seconds per unit, is None if the run is faithful or would be if it were
+    repeated. `scale` is that of the run, and `unfinished` says that wakes were missing at the end, empty if none were.
     """
     worst = max(range(len(hosts)), key=lambda h: (hosts[h].busy > BUSY_SHARE, hosts[h].slip))
     slip, busy = hosts[worst].slip, hosts[worst].busy

@@ -69,7 +69,10 @@ class Transport(ABC):
 
     @abstractmethod
     def share(self, value: Any) -> Any:
-        """Return a stand-in for a large value, which several calls can take as an argument in its place."""
+        """Return a stand-in for a large value, which several calls can take as an argument in its place.
+
+        The host then gets the value itself.
+        """
 
     @abstractmethod
     def why_unreachable(self) -> str:
@@ -84,7 +87,7 @@ class Hosts:
     """
 
     def __init__(self, transport: Transport, n: int) -> None:
-        """Start `n` hosts; raise LiveLost if that is impossible."""
+        """Start `n` hosts, numbered from 0; raise LiveLost if that is impossible."""
         self.transport, self.incarnations = transport, [0] * n
         try:
             started = [transport.start(host) for host in range(n)]
@@ -129,7 +132,10 @@ class Hosts:
         return answers
 
     def replace(self, host: int) -> None:
-        """Start another process for a host that was lost, its next incarnation; raise HostLostError if none starts."""
+        """Start another process for a host that was lost, its next incarnation; raise HostLostError if none starts.
+
+        `addresses` and `incarnations` then have those of the new one; other hosts are not told.
+        """
         self.addresses[host], self._nodes[host] = self.transport.start(host)
         self.incarnations[host] += 1
 
@@ -141,7 +147,10 @@ class Hosts:
 
 @contextmanager
 def start_hosts(transport: Transport, n: int) -> Iterator[Hosts]:
-    """Start `n` hosts by this transport; yield them, and kill them when the block ends."""
+    """Start `n` hosts by this transport; yield them, and kill them when the block ends, however it ends.
+
+    Raise LiveLost if they cannot be started.
+    """
     hosts = Hosts(transport, n)
     try:
         yield hosts

@@ -30,7 +30,7 @@ def held_mask(departures: Floats) -> Flags:
 
 
 def known_mask(departures: Floats) -> Flags:
-    """Return a mask: True for each departure that is an instant, and not a mark that says why there is none."""
+    """Return a mask: True for each departure that is an instant, False for each mark that says why there is none."""
     return np.asarray(departures >= FLOOR)
 
 

@@ -148,7 +148,7 @@ class Metric:
         return mean(shares) if all(prediction.known for prediction in shares) else next(iter(shares))
 
     def _of_copies(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-        """Return the prediction of the metric over those that have a copy, or one without a value, whose note says why.
+        """Return the prediction of the metric over those that have a copy; without a value, its note says why.
 
         `parts` has, by (information age, law of the updates), how many of them have both.
         """
@@ -164,17 +164,17 @@ class Metric:
 
 
 def finite_cost(law: Law, copies: int, cost: Callable[[Array], Array]) -> bool:
-    """Whether the freshest of so many copies, each pulled at intervals of `law`, has a finite mean cost.
+    """Whether the freshest of so many `copies`, each pulled at intervals of `law`, has a finite mean cost.
 
-    `cost` is a function from an array of ages to their costs.
+    `cost` is a function from an array of ages to an array of their costs.
     """
     return exists(half_line_law(best_of([direct(law)] * copies)), cost, 0)
 
 
 def _mean(predict: Predict, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-    """Return the mean of a prediction over `parts`: how many copies have each (age, law of the updates).
+    """Return the mean of a prediction over `parts`: how many copies have each (information age, law of the updates).
 
-    `predict(age, law)` is the prediction for a copy. If one is infinite the mean has no value, only a note.
+    `predict(age, law)` is the prediction for a copy. If one is infinite the mean has no value, only a note why.
     """
     predictions: dict[Prediction, float] = {}
     for (copy, updates), share in parts.items():
@@ -317,11 +317,11 @@ def staleness_metric(
 ) -> Callable[[ByAge], ByAge]:
     """Return a decorator that makes a metric of another package known by `name`, measured in `unit` (a few words).
 
-    The metric is the mean of the weight `by` (ages/weights) of an age: that `about` the `first` missed update, those of
-    `every` missed update, added up, or that of the `data`; with `share` it is a share of time or of answers. What is
-    decorated is its formula, a function of a copy's information age and the law of its source's updates, and stays as
-    it is; `basis` is what the formula rests on. A name that is taken or has other signs than small letters, digits and
-    _ raises FieldError.
+    The metric is the mean over time, or answers, of the weight `by` (ages/weights) of an age: since the `first` missed
+    update, since `every` missed update, added up, or of the `data`, as `about` says. With `share` its values are shares
+    from 0 to 1. What is decorated is its formula, a function of a copy's information age and the law of its source's
+    updates, and stays as it is; `basis` is what the formula rests on. A name that is taken or has other signs than
+    small letters, digits and _ raises FieldError.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise FieldError("metric", f"{short_repr(name)} is not a name", "small letters, digits and _")
@@ -412,9 +412,9 @@ def _metric_over_time(text: str) -> Metric:
 
 
 def _metric_with_number(name: str, full: str, x: float) -> Metric:
-    """Return the metric `name` with the number `x` in brackets; `full` is its name with that.
+    """Return the metric `name` with the number `x`, 0 or more, in brackets; `full` is its name with that.
 
-    A number that is wrong raises FieldError.
+    Of a quantile a number that is not above 0 and below 1 raises FieldError.
     """
     late = threshold(x)
     if name in ("staleness_quantile", "age_quantile"):
@@ -436,7 +436,7 @@ def _metric_with_number(name: str, full: str, x: float) -> Metric:
 
 
 def _quantile_metric(name: str, full: str, level: float) -> Metric:
-    """Return the metric of a quantile, `name`, at a level; `full` is its name with the level.
+    """Return the metric of a quantile of an age, `name`, at a level; `full` is its name with the level.
 
     A level that is not above 0 and below 1 raises FieldError.
     """
@@ -446,7 +446,7 @@ def _quantile_metric(name: str, full: str, level: float) -> Metric:
     question = Question(about, AGE, AGE.integral, level=level)  # type: ignore[arg-type]
 
     def within(x: float) -> Predict:
-        """Return the formula for the chance that the age is at most x."""
+        """Return the formula for the chance, 0 to 1, that the age of a copy is at most x."""
         if name == "staleness_quantile":
             return lambda copy, law: penalties.currency(copy, law, x)
         return lambda copy, _: penalties.younger(copy, x)

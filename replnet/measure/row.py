@@ -90,7 +90,7 @@ def is_share(metric: str) -> bool:
 
 
 def share_note(share: float, of_answers: bool) -> str:
-    """Return a note that a mean is over a `share`, of 0 to 1, of the answers, or else of the copies."""
+    """Return a note that a mean is over a `share`, of 0 to 1, of the answers if `of_answers`, else of the copies."""
     noun = "answers that bring a copy" if of_answers else "copies that anything reaches"
     return f"over the {100 * share:.3g} % of {noun}"
 
@@ -143,12 +143,12 @@ class Row:
 
     @classmethod
     def of(cls, key: tuple[str, str], prediction: Prediction) -> Row:
-        """Return the row of a (group, metric) that is only predicted."""
+        """Return the row of a (group, metric) that is only predicted, with the note of its prediction."""
         return cls(*key, prediction, note=prediction.note)
 
     @property
     def measured(self) -> float | None:
-        """The measured value; None if there is none or it is infinite."""
+        """The measured value, in the unit of the metric; None if there is none or it is infinite."""
         return _finite(self.estimate.value) if self.estimate else None
 
     @property
@@ -163,7 +163,7 @@ class Row:
 
     @property
     def predicted(self) -> float | None:
-        """The predicted value; None if there is none."""
+        """The predicted value, in the unit of the metric; None if there is none or it is infinite."""
         return _finite(self.prediction.value)
 
     @property

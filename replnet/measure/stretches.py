@@ -97,7 +97,7 @@ class Updates(NamedTuple):
 
     @classmethod
     def of(cls, points: Floats) -> Updates:
-        """Return the updates of a single source."""
+        """Return the updates of a single source, in row 0, at the ascending instants `points`."""
         return cls(points, np.array([0, points.size]))
 
     def at_index(self, row: Ints, index: Ints) -> Floats:
@@ -146,7 +146,10 @@ class Stretches:
 
     @cached_property
     def _first_missed_index(self) -> Ints:
-        """The index, for each stretch, of the first update that its copy misses."""
+        """The index among all updates, for each stretch, of the first update that its copy misses, known or not.
+
+        Without one it is the index past those of its row.
+        """
         return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
@@ -201,7 +204,7 @@ class Stretches:
         return until
 
     def cut_at(self, horizon: float) -> tuple[Stretches, Flags]:
-        """Return the parts of the stretches before `horizon`, and the mask of the stretches that have one."""
+        """Return the stretches that begin before `horizon`, cut off there, and the mask of these among all."""
         begun = self.begin < horizon
         begin, end = self.begin[begun], np.minimum(self.end[begun], horizon)
         return Stretches(self.row[begun], begin, end, self.departure[begun], self.updates, self.lasting), begun
@@ -300,7 +303,7 @@ class Stretches:
         return costs
 
     def _integrate_count(self) -> Floats:
-        """Return the integral of the number of missed updates over each stretch."""
+        """Return the integral of the number of missed updates over each stretch, an array with an element for each."""
         points, begins = self.updates
         origin = np.append(points, 0.0)[begins[:-1]]
         since = points - np.repeat(origin, np.diff(begins))

@@ -66,9 +66,9 @@ def infinite_variance_note(plan: Plan, group: int, row: int, processes: Ints, sa
 
 
 def _has_no_second_moment(law: Law, copies: int) -> bool:
-    """Whether `law` has an infinite variance for which `copies` copies, each pulled at its intervals, do not make up.
+    """Whether `law` has infinite variance, and the freshest of `copies` pulled at its intervals no finite mean age.
 
-    They do if the mean age of the freshest of them is finite.
+    With a single copy the variance alone decides.
     """
     return law.second_moment == inf and (copies == 1 or not finite_cost(law, copies, lambda x: x))
 
@@ -90,7 +90,7 @@ def metric_variance_note(plan: Plan, group: int, row: int, processes: Ints, metr
 def _slow_laws(
     plan: Plan, group: int, row: int, laws: Sequence[Law], too_slow: Callable[[Law, int], bool]
 ) -> list[Law]:
-    """Return those of `laws` that leave what is measured of a group without a variance.
+    """Return those of `laws` that leave what is measured of a group without a variance; empty if none does.
 
     `group` is the number of the group and `row` that of the source, -1 for all. `too_slow(law, n)` says whether the
     freshest of n copies, all pulled at intervals of the law, has no variance.
@@ -312,8 +312,8 @@ def _sample_ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, 
 def _process_ages(plan: Plan, number: int, words: Words, instants: Floats, cycle: float) -> Floats:
     """Return the age of a process, by its `number`, at each of the ascending `instants` of a path.
 
-    `words` are the seed words of the path. `cycle` is the time after which the intervals repeat, so that it is enough
-    to draw those of one cycle; 0 if they do not.
+    An age is the time since its last event. `words` are the seed words of the path. `cycle` is the time after which the
+    intervals repeat, so that it is enough to draw those of one cycle; 0 if they do not.
     """
     clock = plan.processes.clock[[number]]
     names, purposes = plan.clocks.word[clock], plan.clocks.purpose[clock]

@@ -105,7 +105,10 @@ def _build_result(network: Network, series: Replications[Path], settings: Settin
 
 
 def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...]:
-    """Return the metrics that `settings.measure` names; raise ValueError if this network cannot be measured by them."""
+    """Return the metrics that `settings.measure` names, without those that every run measures.
+
+    Raise ValueError if a name is wrong, or this network or estimator cannot be measured by them.
+    """
     requested = metrics_of(network, settings.measure)
     if requested and settings.estimator != "sampled":
         wrong = f"{requested[0].name} is measured against the updates that happened"
@@ -251,8 +254,8 @@ def _run_on_workers(
     """Yield (place of the group, its paths) for groups of ranges of replications, as workers finish them.
 
     `shared` has the arguments of all jobs but for the pickled specification, which is added here. There are so many
-    `workers` (None: one per CPU), at a Ray cluster's `address` or on this machine. If workers could not read the
-    specification, `run` makes the paths in this process. Raises RuntimeError if a job fails.
+    `workers` (None: one per CPU), at a Ray cluster's `address` or, if that is None, on this machine. If workers could
+    not read the specification, `run` makes the paths in this process, in order. Raises RuntimeError if a job fails.
     """
     from replnet.workers import Failure
     from replnet.workers import jobs as worker_jobs
@@ -327,7 +330,7 @@ def _short_replications(events: float, long_run: float) -> int:
 
 
 def _count_events(path: Path) -> tuple[int, int]:
-    """Return the number of events of replicas and sources on a path, and the number of queries."""
+    """Return the number of updates, downloads and polls on a path, and the number of queries."""
     updates, downloads, polls, queries = path.counts
     return updates + downloads + polls, queries
 

@@ -57,7 +57,7 @@ def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> 
 def _open_output(trace: Trace) -> Iterator[_Output]:
     """Open a place for the bytes of a log during the block: a file of this name, or memory for a file that is open.
 
-    A file is locked meanwhile; ValueError says that it cannot be written.
+    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written.
     """
     if isinstance(trace, str | os.PathLike):
         with _write_alone(Path(trace)):
@@ -68,9 +68,9 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 
 @contextmanager
 def _write_alone(file: Path) -> Iterator[None]:
-    """Keep other processes from writing this file during the block.
+    """Keep other processes from writing this file during the block, by a lock beside it.
 
-    Raises ValueError if one of them does, or if nobody can write it.
+    Raises ValueError if one of them writes it, or if its name is wrong or its folder cannot be written.
     """
     _check_name(file)
     with ExitStack() as locks:

@@ -71,7 +71,7 @@ class Findings:
 
     @property
     def precision_estimates(self) -> list[Estimate]:
-        """The estimates of freshness, whose half-widths a `precision` bounds."""
+        """The estimates of freshness, of all rows, whose half-widths a `precision` bounds."""
         return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
 
     @cached_property
@@ -169,7 +169,7 @@ class Findings:
 
     @cached_property
     def _upstream(self) -> dict[str, Ints]:
-        """The numbers of the processes on which each measured group depends, by the name of the group."""
+        """The numbers of the processes on which each row of the table that was measured depends, by its name."""
         names = {name for name, _ in self.keys}
         return {
             name: upstream_processes(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in names

@@ -159,14 +159,15 @@ class Replications(Generic[P]):
         return self.incomplete.startswith((INTERRUPTED, OUT_OF_TIME))
 
     def _run_until(self, replications: int) -> None:
-        """Add paths to `paths` until there are so many replications."""
+        """Add paths to `paths` until there are so many `replications` in all; do nothing if there are."""
         while len(self.paths) < replications:
             self._run_stage(min(replications, len(self.paths) + MOST_RANGES_PLANNED * self.batch))
 
     def _run_stage(self, replications: int) -> None:
-        """Add paths until there are so many replications: stored ones, then new ones here, or on workers if that pays.
+        """Add paths until there are so many `replications` in all: stored ones, then new ones here or on workers.
 
-        A run that workers share begins here, to see how long a replication takes.
+        Workers share a run if that pays; it begins here, to see how long a replication takes. Raises OutOfTime past a
+        deadline.
         """
         self.paths += self.stored[len(self.paths) : replications]
         begins = range(len(self.paths), replications, self.batch)
@@ -226,7 +227,7 @@ class Replications(Generic[P]):
 
         Half-widths should also be at most SMALL times the share that is estimated, or one minus it if that is less, but
         for that alone a run goes on no longer than one without a horizon. If values scatter so much that `precision` is
-        not reached, `incomplete` says so.
+        not reached, `incomplete` says so. Raises UnreasonableError if it would take too long.
         """
         self._run_until(FEWEST_REPLICATIONS)
         most, of_long_run = 0, int(self.long_run / max(self.events, 1))
@@ -290,6 +291,7 @@ class Replications(Generic[P]):
 def _excess_width(share: Estimate) -> float:
     """Return by what factor the interval of a share is too wide to say something about a small share.
 
-    Its half-width should be at most SMALL times the share, or one minus it, whichever is less.
+    Its half-width should be at most SMALL times the share, or one minus it, whichever is less; the factor is above 1 if
+    it is more.
     """
     return share.half_width / max(SMALL * min(share.value, 1 - share.value), ROUNDING)

@@ -121,7 +121,10 @@ class Result(TabularResult):
 
     @cached_property
     def table(self) -> Any:
-        """The rows as a DataFrame; values that a row does not have are NaN or empty."""
+        """The rows as a DataFrame with the columns `columns`; values that a row does not have are NaN or empty.
+
+        Its `attrs["units"]` has the unit of every metric, in words.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
@@ -157,7 +160,7 @@ class Result(TabularResult):
 
     @property
     def title(self) -> str:
-        """The name of the network, or its kind if it has none."""
+        """The name of the network, or its kind, such as cascade, if it has none."""
         return str(self.network.get("name") or self.network.get("kind"))
 
     @property
@@ -184,11 +187,11 @@ class Result(TabularResult):
 @final
 @dataclass(frozen=True)
 class Predicted(Result):
-    """The predictions of the formulas for a network."""
+    """The predictions of the formulas for a network: rows without measured values."""
 
     @property
     def incomplete(self) -> str:
-        """The reason why rows that have a formula have no value, empty if there are none."""
+        """The reason why rows that have a formula have no value (time was over), empty if there are none."""
         return OUT_OF_TIME if any(row.note.endswith(OUT_OF_TIME) for row in self.rows) else ""
 
 

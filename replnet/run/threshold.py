@@ -70,7 +70,10 @@ def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
 
 
 def _split_comparison(text: str) -> tuple[str, str, float]:
-    """Return (sign, metric, bound) of a text such as `freshness > 0.9`; raise ValueError if it is no comparison."""
+    """Return (sign, text of the metric, bound) of a text such as `freshness > 0.9`; the sign is <, <=, > or >=.
+
+    Raise ValueError if it is no such comparison.
+    """
     before, at, rest = text.partition(AT)
     if at:
         time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]
