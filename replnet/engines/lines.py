@@ -107,7 +107,7 @@ def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Return a mask of the nodes that spend bandwidth on answers to replicas.
+    """Return a mask, by node, of the nodes that spend bandwidth on answers to replicas.
 
     Sources do, and all other nodes as well if the network charges both ends.
     """
@@ -202,7 +202,10 @@ class Lines:
         return wait
 
     def _send_to_replica(self, node: int, now: float) -> bool:
-        """Put a message to a replica in the line of a node, count it, and return whether there was room for it."""
+        """Put a message to a replica in the line of a node with a limit; return whether there was room for it.
+
+        It is counted either way.
+        """
         self._count_idle(node, now)
         first, cost = max(self._first[node], now), self._cost[node]
         has_room: bool = first - now + cost <= self._limit[node]
@@ -221,7 +224,10 @@ class Lines:
             self.counts.refused[node] += not has_room
 
     def _count_idle(self, node: int, now: float) -> None:
-        """Add the time up to `now`, within [0, horizon), in which a node had nothing to send to its spare time."""
+        """Add the time up to `now`, within [0, horizon), in which a node had nothing to send to its spare time.
+
+        That time is not counted again.
+        """
         if self._free[node] < now:
             self.counts.spare[node] += max(min(now, self._horizon) - max(self._free[node], 0.0), 0.0)
             self._free[node] = now

@@ -50,7 +50,7 @@ class Task:
 
     @property
     def needs_departures(self) -> bool:
-        """Whether it matters when copies left their sources, and not only until when they are fresh."""
+        """Whether an engine must know when copies left their sources, and not only until when they are fresh."""
         topology = self.plan.topology
         return self.sampled and bool(self.questions or self.keep or topology.any_and_all or topology.fresh_start)
 
@@ -206,9 +206,10 @@ def cell_weights(plan: Plan, g: int, row: int) -> Floats:
 
 
 def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon).
 
-    `spent` counts the wakes in [0, horizon) of each of the clocks with the numbers `clocks`.
+    Keys are (row of the table, `download_rate`). `spent` counts the wakes in [0, horizon) of each of the clocks with
+    the numbers `clocks`.
     """
     if not plan.shown_parts:
         return {}
@@ -219,8 +220,9 @@ def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: fl
 
 
 def rates_of_downloads(plan: Plan, downloads: Floats, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon).
 
-    `downloads` has the number of downloads in [0, horizon) of every source.
+    Keys are (row of the table, `download_rate`). `downloads` has the number of downloads in [0, horizon) by the row of
+    the source.
     """
     return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown_parts.items()}

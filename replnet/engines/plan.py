@@ -101,7 +101,7 @@ class Plan:
         self.delay, self.delays = topology.delay, topology.delays
 
     def make_columns(self) -> None:
-        """Make all columns that every run needs."""
+        """Make all columns that every run needs, which are otherwise made when first asked for."""
         for name in COLUMNS:
             getattr(self, name)
 
@@ -117,7 +117,7 @@ class Plan:
 
     @property
     def replicas_pay_for_answers(self) -> bool:
-        """Whether replicas spend bandwidth on answers to replicas."""
+        """Whether replicas, and not only sources, spend bandwidth on answers to replicas."""
         return self.topology.about.get("charge") == "both"
 
     @cached_property
@@ -194,7 +194,7 @@ class Plan:
 
     @cached_property
     def contact_pools(self) -> dict[int, int]:
-        """The number of the pool of each node whose upstream keeps a list of recent contacts for it, by node."""
+        """The number of its pool, by node, of each node for which its upstream keeps a list of recent contacts."""
         pools: dict[int, int] = {}
         for q in np.flatnonzero(self.processes.recent).tolist():
             pool = int(self.processes.candidates[q])
@@ -402,7 +402,7 @@ class Plan:
 
     @cached_property
     def copies_without_source(self) -> Floats:
-        """The number of replicas that can hear of no source, by cell."""
+        """The number of replicas that can hear of no source, by cell; they count for the first source's cells."""
         deaf = np.flatnonzero((self.reachable_sources.sizes == 0) & (self.group >= 0) & ~self.clients)
         cells = self.cell_numbers(np.zeros_like(deaf), self.group[deaf])
         return np.bincount(cells, minlength=self.cells[0].size).astype(float)
@@ -413,7 +413,7 @@ class Plan:
         return source_slices(self.topology, COPIES_OF_SLICE)
 
     def part(self, number: int) -> Plan:
-        """Return the plan of one of the `slices`, by its number."""
+        """Return the plan of the network with one of the `slices` of its sources alone, by the number of the slice."""
         return Plan(part_of(self.topology, self.slices[number]))
 
     @cached_property
@@ -426,7 +426,7 @@ class Plan:
     def group_source_rows(self) -> dict[str, tuple[int, int]]:
         """The rows `GROUP of SOURCE` that tables may have: (group's number, source's row) by name.
 
-        Only groups that can hear of several sources have them.
+        Only groups that can hear of several sources have them, and none if sources have weights.
         """
         rows, groups = self.cells
         several = np.bincount(groups, minlength=len(self.groups)) > 1

@@ -105,10 +105,10 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
 
 
 def deepest_look_back(plan: Plan) -> float:
-    """Return the depth beyond which a past is not replayed; infinite if every pull brings what it asks for.
+    """Return the depth, in units of time, beyond which a past is not replayed; infinite if no pull can fail.
 
-    It is the longest time to wait for a copy that may never come, or the time in which as many pulls are sent as we can
-    afford, if that is shorter.
+    It is the longest time to wait for a copy that may never come, or the time in which MOST_PULLS_IN_DOUBT pulls are
+    sent, if that is shorter. Polls of recent contacts count as pulls that can fail.
     """
     return (
         min(look_back_limit(plan), MOST_PULLS_IN_DOUBT / max(plan.pull_rate, 1e-300))
@@ -118,10 +118,10 @@ def deepest_look_back(plan: Plan) -> float:
 
 
 def look_back_limit(plan: Plan) -> float:
-    """Return the depth beyond which a copy is not waited for; infinite if every pull brings what it asks for.
+    """Return the depth, in units of time, beyond which a copy is not waited for; infinite if no pull can fail.
 
     It is the number of pulls from a source to the replica that is farthest from it, times a long wait for a pull that
-    succeeds; infinite as well if no pull may succeed.
+    succeeds; infinite as well if no pull may succeed. Polls of recent contacts count as pulls that can fail.
     """
     if not (plan.pulls_may_fail or plan.has_recent_polls):
         return math.inf
@@ -163,10 +163,10 @@ def _share_with_room(plan: Plan) -> float:
 def look_back_further(plan: Plan, depth: float, horizon: float, engine: str, measured: bool) -> Iterator[float]:
     """Yield the depths of the past to replay so that the departures of all copies are known, beginning with `depth`.
 
-    To measure freshness it is enough to know that a copy is stale; its departure may lie further back, and is looked
-    for over about as much time as the path has. If bandwidth is limited, the lines may then differ a little, as they
-    depend on where the path began; so it is not done for a log alone. `engine` is array or step, and `measured` says
-    whether metrics need departures.
+    They are in units of time and grow; the caller stops as soon as one is enough. To measure freshness it is enough to
+    know that a copy is stale; its departure may lie further back, and is looked for over about as much time as the path
+    has. If bandwidth is limited, the lines may then differ a little, as they depend on where the path began; so it is
+    not done for a log alone. `engine` is array or step, and `measured` says whether metrics need departures.
     """
     yield depth
     most = horizon

@@ -189,7 +189,7 @@ class Tally:
                 self.sums.wholes[name] += whole * number
 
     def _need_later_updates(self, at: Floats) -> Flags:
-        """Return a mask of the instants whose answers have to wait for updates that are not known yet."""
+        """Return a mask of the instants `at` whose answers have to wait for updates that are not known yet."""
         ahead = np.where(at < self._horizon - self._ahead, self._ahead, 0.0)
         return np.asarray(at + ahead > self._updates_until)
 
@@ -292,7 +292,10 @@ class Tally:
 
     @cached_property
     def _oldest(self) -> Floats:
-        """The least departure, by row, of copies that are looked into; the age of older ones counts as unknown."""
+        """The least departure, by row, of copies that are looked into; older copies count as of unknown age.
+
+        At least MOST_UPDATES_OF_ONE updates of the source are expected since then.
+        """
         most_updates = max(MOST_UPDATES_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
             return np.asarray(np.maximum(-most_updates / self._rates, FLOOR))
@@ -392,11 +395,12 @@ class Tally:
     def joint_freshness(
         self, r: int, names: Mapping[str, tuple[int, int]], counted: Flags, since: float, until: float
     ) -> Shares:
-        """Return the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table, metric).
+        """Return the times with a fresh copy of any source, and of all, as (time, whole) by (row of the table, metric).
 
-        `r` is the path. `names` has, by row of the table, the group's number and the source's row; only rows of all
-        sources (-1) get them, and only the nodes in the mask `counted` matter, over [since, until). Empty if the
-        network does not ask for it.
+        `r` is the place of the path in this tally. `names` has, by row of the table, the group's number and the
+        source's row; only rows of all sources (-1) of groups without clients get them. Only the nodes in the mask
+        `counted` matter, over [since, until), and both amounts add up over them. Empty if the network does not ask for
+        it.
         """
         shares = Shares()
         for name, (g, row) in names.items() if self.fresh_spans is not None else ():

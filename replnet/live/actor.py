@@ -159,9 +159,9 @@ class HostActor:
         return self._run.finish(blocks_heard)
 
     def turn(self, patience: float) -> float:
-        """Wait up to `patience` seconds for what comes, and act upon it; return for how long it can wait after that.
+        """Wait up to `patience` seconds for what comes, and act upon it; return the seconds until the next turn is due.
 
-        An error is raised by the next `status`, and ends the turns.
+        That is infinite before a run. An error is raised by the next `status`, and ends the turns.
         """
         try:
             if self._run is not None and self._running:

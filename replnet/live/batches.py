@@ -98,7 +98,7 @@ class Mailbox:
                 self.batches += 1
 
     def next_at(self) -> float:
-        """Return the instant from which the next waiting messages may be sent; inf if none wait."""
+        """Return the instant of model time from which some waiting message may be sent; inf if none wait."""
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def open(self, batch: bytes) -> list[TimedMessage]:

@@ -122,7 +122,7 @@ class HostRun:
             return Status(self.host.done, self.host.idle, self._report, self._rows_after(blocks_heard))
 
     def _rows_after(self, blocks_heard: int) -> list[LogRows]:
-        """Forget the first `blocks_heard` blocks of log rows since the beginning of the run, and return the others."""
+        """Forget the first `blocks_heard` blocks of log rows since the beginning of the run; return the later ones."""
         del self._rows[: blocks_heard - self._forgotten]
         self._forgotten = blocks_heard
         return list(self._rows)

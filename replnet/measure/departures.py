@@ -35,7 +35,7 @@ def known_mask(departures: Floats) -> Flags:
 
 
 def never_came(departures: Floats) -> Flags:
-    """Return a mask: True for each departure of a copy that is held for, but of which none ever came (NEVER_CAME)."""
+    """Return a mask: True for each departure that is the mark NEVER_CAME, of a copy that never came."""
     return np.asarray(departures == NEVER_CAME)
 
 

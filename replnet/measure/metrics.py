@@ -109,7 +109,7 @@ class Metric:
 
     @property
     def is_about_durations(self) -> bool:
-        """Whether it is about how long copies stay fresh or stale."""
+        """Whether it is about how long copies stay fresh or stale: how long spells last, or how many last long."""
         return self.question.about == "still" or self.question.over == "turns"
 
     def has_no_variance(self, law: Law, copies: int = 1) -> bool:

@@ -146,9 +146,9 @@ class Stretches:
 
     @cached_property
     def _first_missed_index(self) -> Ints:
-        """The index among all updates, for each stretch, of the first update that its copy misses, known or not.
+        """The index, for each stretch, of the first update of its source after the departure of its copy.
 
-        Without one it is the index past those of its row.
+        Without one it is the index past those of its row. The update may come after the stretch.
         """
         return self.updates.index_after(self.row, self.departure, including=True)
 
@@ -266,7 +266,10 @@ class Stretches:
                 raise AssertionError("spells go on from stretch to stretch")
 
     def _weigh(self, question: Question, first_ages: Floats, last_ages: Floats) -> Floats:
-        """Return the integrals of the question's weight from first to last ages, or, for answers, the weights."""
+        """Return the integrals of the question's weight from first to last ages, or, for answers, its values there.
+
+        All are arrays with an element per stretch or answer; the first and last age of an answer are the same.
+        """
         return question.w2(last_ages) - question.w2(first_ages) if self.lasting else question.w(last_ages)
 
     @property

@@ -56,7 +56,10 @@ class Comparison:
 
     @property
     def p_value(self) -> float:
-        """The chance, if the prediction is right within its accuracy, of a value as far off as the measured one."""
+        """The chance, if the prediction is right within its accuracy, of a measured value that is so far off.
+
+        It is 1 if the measured value is within the accuracy, and an upper bound if all replications measured the same.
+        """
         if self.beyond == 0:
             return 1.0
         if self.estimate.error == 0:

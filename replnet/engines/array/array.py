@@ -333,9 +333,9 @@ class _Batch:
         return Replies(np.empty((0, layers)), np.empty(0), np.empty((0, width), np.int64))
 
     def _room_for_replies(self, waiting: Ints, places: Ints, n: int) -> Replies:
-        """Return room for the replies to the n pulls of a queue, a row for each.
+        """Return room for the replies to the n pulls of a queue, a row for each, which is not cleared.
 
-        Replies on their way, to pulls that were `waiting` at these places of the queue before, are moved to their new
+        Replies on their way, to pulls that were at the places `waiting` of the queue before, are moved to their new
         `places`.
         """
         before, scratch = self._replies, self._layout.scratch
@@ -452,7 +452,8 @@ class _Batch:
     def _plain_pass(self) -> Any:
         """The compiled pass for networks whose nodes all ask by name and get answers at once.
 
-        It is specialised for the features of this network.
+        It is specialised for whether freshness is sampled, components have several sources, there are views, and copies
+        fit the cache.
         """
         layout = self._layout
         far = layout.single and self._copies.copy.size > COPIES_BEYOND_CACHE
@@ -511,14 +512,14 @@ class _Batch:
 
     @cached_property
     def _most_viewers(self) -> int:
-        """The most views that look at one place."""
+        """The largest number of choices of views that look at one place."""
         return int(np.diff(self._views.first).max(initial=0))
 
     def _take_output(self, window: Window, out: PassOutput, stretches: int, answers: int) -> None:
-        """Add the stretches and answers that a pass has written to `out`, so many of each, to the tally.
+        """Add the stretches and answers that a pass has written to `out` to the tally.
 
-        The updates of the window are added first if freshness is sampled. Before time zero only answers are kept, for
-        later: they may come after it.
+        `stretches` and `answers` are their numbers. The updates of the window are added first if freshness is sampled.
+        Before time zero only answers are kept, for later: they may come after it.
         """
         answers_out = out.answered_at[:answers], out.client_slot[:answers], out.brought_departure[:answers]
         if self._tally is None:
@@ -531,7 +532,7 @@ class _Batch:
         self._add_answers(*answers_out)
 
     def _updates_of(self, window: Window) -> Updates:
-        """Return the updates of a window, a row for every source of every replication."""
+        """Return the updates of a window as instants, with a row for every source of every replication."""
         rows = slice(self._pull_rows.start)
         count = window.last[rows] - window.first[rows]
         points = window.points[runs(window.offset[rows] + window.first[rows], count)]
@@ -600,7 +601,7 @@ class _Batch:
         return np.where(self._nodes["down"][self._place_of_slot], self._copies.saved, copy)
 
     def _finish(self, depth: float, unproven: Ints) -> list[Path]:
-        """Close all stretches at the horizon, and return the paths of all replications.
+        """Close all stretches at the horizon, and return the paths of all replications, in the order of their numbers.
 
         The past began `depth` before time zero, and `unproven` has the number of unproven copies of each replication.
         """

@@ -121,9 +121,10 @@ class ArrayLog:
         return result
 
     def _last_outage(self, node: Ints, at: Floats) -> tuple[Floats, Floats]:
-        """Return the begin and the end of each node's last outage that began by an instant, -inf if there is none.
+        """Return the begin and the end of each node's last outage that began by an instant, both -inf without one.
 
-        `node` and `at` have an entry per node and instant to look up, and so do the two arrays returned.
+        `node` and `at` have an entry per node and instant to look up, and so do the two arrays returned. The end may be
+        later than the instant.
         """
         begin, end = np.full(at.size, -np.inf), np.full(at.size, -np.inf)
         order = np.argsort(node, kind="stable") if self._down else np.empty(0, np.int64)
@@ -192,10 +193,11 @@ class ArrayLog:
             self._add_rows(columns(at[entries], event, node[entries], peer[entries], self._departures(left), source))
 
     def _record_held(self, event: int, at: Floats, node: Ints, peer: int, is_counted: Flags, held: Floats) -> None:
-        """Add the rows of the copies that nodes hold, one for every source for which the node counts.
+        """Add the rows of the copies that nodes hold, one for every source for which the node counts in tables.
 
         `at`, `node` and `is_counted` have an entry per node, of which only those with `is_counted` get rows. `held` has
-        the copy in every slot; `event` and `peer` are the same for all.
+        the number that passes keep of the copy in every slot; `event`, a place in EVENTS, and `peer` are the same for
+        all.
         """
         for row, source in enumerate(self._plan.sources.tolist()):
             entries = np.flatnonzero(is_counted & self._counts_for(row)[node])

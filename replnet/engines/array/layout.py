@@ -68,7 +68,7 @@ class Layout:
 
     @cached_property
     def delay(self) -> float:
-        """The constant delay of all messages."""
+        """The constant delay of all messages, in units of time."""
         assert self.plan.constant_delay is not None
         return self.plan.constant_delay
 
@@ -190,12 +190,12 @@ class Layout:
 
     @cached_property
     def source_component(self) -> Ints:
-        """The component of every source."""
+        """The number of the component of every source, by row."""
         return self.places.component[self.places.first[self.plan.sources]]
 
     @cached_property
     def source_layer(self) -> Ints:
-        """The layer of every source: which of the slots of a place in its component is for copies of it."""
+        """The layer of every source, by row: which of the slots of a place in its component is for copies of it."""
         order = np.argsort(self.source_component, kind="stable")
         layer = np.empty(self.source_component.size, np.int64)
         layer[order] = np.arange(self.source_component.size) - np.searchsorted(
@@ -232,7 +232,7 @@ class Layout:
 
     @cached_property
     def row_of_slot(self) -> Ints:
-        """The row of the source of every slot, 0 if it has none."""
+        """The row of the source of every slot of one replication, 0 if its component has no source."""
         first = np.cumsum(self.slots_per_place) - self.slots_per_place
         rows = np.zeros(int(self.slots_per_place.sum()), INDEX)
         rows[first[self.source_component] + self.source_layer] = np.arange(self.source_component.size)
@@ -241,17 +241,20 @@ class Layout:
 
     @cached_property
     def has_source(self) -> Flags:
-        """A mask of the slots in components that have a source."""
+        """A mask of the slots of one replication that are in components with a source."""
         with_source = np.bincount(self.source_component, minlength=self.component_count) > 0
         return np.asarray(with_source[self.places.component[self.place_of_slot]])
 
     def find_slots(self, node: Ints, row: Ints) -> Ints:
-        """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`."""
+        """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`.
+
+        A node that has no place in the component of the source gets a slot of its first place.
+        """
         return np.asarray(self.first_slot[self.find_places(node, self.source_component[row])] + self.source_layer[row])
 
     @cached_property
     def is_copy_slot(self) -> Flags:
-        """A mask of the slots that may hold a copy, without those of clients."""
+        """A mask of the slots of one replication that may hold a copy, those of views included, of clients excluded."""
         node, row = self.plan.reachable_sources.owners, self.plan.reachable_sources.members
         result, keeps_copies = np.zeros(self.slot_count, np.bool_), ~self.plan.clients[node]
         result[self.find_slots(node[keeps_copies], row[keeps_copies])] = True
@@ -261,7 +264,10 @@ class Layout:
 
     @property
     def _view_pairs(self) -> Iterator[tuple[BestOfView, Ints, Ints]]:
-        """Every view with the pairs of a choice and the row of a source that its nodes can hear of, as two arrays."""
+        """Every view with all pairs of one of its choices and a source that its nodes can hear of.
+
+        The pairs are two arrays: numbers of choices, and rows of sources.
+        """
         for view, first, count in self.plan.views:
             rows = np.unique(np.concatenate([self.plan.reachable_sources.of(i) for i in view.nodes.tolist()]))
             yield view, np.repeat(first + np.arange(count), rows.size), np.tile(rows, count)
@@ -306,7 +312,7 @@ class Layout:
 
     @cached_property
     def sources(self) -> SourceColumns:
-        """The sources of all replications, component by component."""
+        """The sources of all replications in columns, component by component."""
         order, s, n = (
             np.argsort(self.source_component, kind="stable"),
             self.source_component.size,

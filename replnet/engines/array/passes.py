@@ -283,7 +283,10 @@ def is_cut(side, first, starts, ends, i, j, t):
 
 @njit(cache=True)
 def count_idle(i, t, nodes, horizon):
-    """Add the time up to t, within [0, horizon), in which place i had nothing to send to its spare time in `nodes`."""
+    """Add the time up to t, within [0, horizon), in which place i had nothing to send to its spare time.
+
+    That is in nodes[i], where the line is then busy until t; nothing happens if it is busy until later.
+    """
     free = nodes[i].free
     if free < t:
         nodes[i].spare += max(min(t, horizon) - max(free, 0.0), 0.0)
@@ -467,7 +470,8 @@ def merge_reply(i, base, held, wait, layers, copy, nodes):
     """Merge a reply to a query of client i, which brought the copies `held`, into the freshest copies so far.
 
     There is a copy per layer, and those so far are in `copy` from slot `base` on; the reply has waited in line for
-    `wait`. Return whether it was the last reply that the query waits for.
+    `wait`, -1 if there is none. Return whether it was the last reply that the query waits for. The number of those and
+    the longest wait are kept in nodes[i].
     """
     for layer in range(layers):
         copy[base + layer] = max(held[layer], copy[base + layer])

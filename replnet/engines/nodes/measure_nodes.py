@@ -129,7 +129,7 @@ class NodeMeasure:
                 self.downloads[self._row_downloaded[process]] += 1
 
     def note_update(self, now: float, source: int) -> None:
-        """Log an update of a source, if there is a log."""
+        """Log an update of a source at `now`, if there is a log; it is not counted here."""
         if self._log:
             self._log.write(now, 0, source, source=source)
 
@@ -196,9 +196,9 @@ class NodeMeasure:
             )
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
-        """Log the answer that a query of a client, due at `due`, has got with its copies, and keep it for the sums.
+        """Log the answer that a client's query, due at `due`, got at `now` with its copies; keep it for the sums.
 
-        An answer counts for every source that the client can hear of.
+        It is kept for every source for which the client counts, and only if its time counts (see `by_due`).
         """
         self._log_copies(now, ANSWER, client, copies)
         if self._since <= due if self._by_due else 0 <= now < self.horizon:
@@ -258,10 +258,11 @@ class NodeMeasure:
         return self._plan.cell_numbers(row, self._group[node])
 
     def sums(self, until: float) -> tuple[Sums, Shares]:
-        """Return the sums up to an instant, including stretches that still go on, and the joint freshness.
+        """Return the sums up to the instant `until`, including stretches that still go on, and the joint freshness.
 
         The latter is the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table,
-        metric); empty if the network does not ask for it. The stretches go on afterwards.
+        metric); empty if the network does not ask for it. The stretches go on afterwards, and are counted again by the
+        next call.
         """
         self.add_finished(until)
         so_far, spans = self._tally.sums, len(self._tally.fresh_spans or ())
@@ -309,7 +310,7 @@ class NodeMeasure:
 
     @property
     def tally(self) -> Tally:
-        """The tally of the replication: its sums, and the questions that they answer."""
+        """The tally of the replication: its sums of stretches and answers that are over, and the questions asked."""
         return self._tally
 
     def finish(self) -> None:

@@ -91,7 +91,7 @@ def freshest(held: Copies, received: Copies) -> Copies:
 
 @final
 class Contacts:
-    """The nodes that pulled, latest first, by pool: the list that an upstream hands over with a reply."""
+    """The nodes that pulled from one node, latest first, by pool: the list that it hands over with a reply."""
 
     def __init__(self) -> None:
         self._latest: dict[str, dict[NodeId, None]] = {}
@@ -116,7 +116,8 @@ class Contacts:
 class PullSchedule:
     """The wakes of a node for one purpose: their instants, the nodes that each asks, and the pull that it sends.
 
-    With `two_way` every pull also offers the copies of the node.
+    `instants` and `choices` yield one for each wake, in order. With `two_way` every pull also offers the copies of the
+    node.
     """
 
     instants: Iterator[float]
@@ -139,11 +140,14 @@ class Source:
         return [Wake(next(self._updates), "updates")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the command for the next update, as a list of one; the content changes at `now`."""
+        """Return the command to wake for the next update, as a list of one; the content changes at `now`."""
         return [Wake(next(self._updates), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        """Return the command to send the reply to a pull, with a copy that leaves the source `now`."""
+        """Return, as a list of one, the command to send the reply to a pull, with a copy that leaves the source `now`.
+
+        Any other message raises AssertionError.
+        """
         assert isinstance(message, Pull), f"{self._name} asks nobody, so nobody replies"
         return [Send(sender, Reply({self._name: now}, message.query, self._contacts.hand_over(sender, message)))]
 
@@ -171,7 +175,7 @@ class Replica:
         return [Wake(next(schedule.instants), purpose) for purpose, schedule in self._schedules.items()]
 
     def lose(self) -> None:
-        """Forget all copies and contacts, and who pulled."""
+        """Forget all copies, all contacts received, and which nodes have pulled."""
         self.copies, self.contacts, self._served = {}, (), Contacts()
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
@@ -186,7 +190,7 @@ class Replica:
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
         """Take over the copies and contacts that a message brings; return the command to reply if it is a pull.
 
-        For other messages the list is empty.
+        That is a list of one, whose reply has the copies held before; for other messages the list is empty.
         """
         if isinstance(message, Pull):
             reply = Reply(self.copies, message.query, self._served.hand_over(sender, message) if message.pool else None)
@@ -233,8 +237,8 @@ class Client:
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
         """Take in a reply to a query, or the news that there is none.
 
-        Return the command to count the answer if it was the last. The list is empty otherwise, and if the query is
-        unknown.
+        If it was the last that the query waits for, return a list of one, the command to count the answer. The list is
+        empty otherwise, and if the query is unknown. A pull raises AssertionError.
         """
         assert isinstance(message, Reply | NoReply), "a client serves nobody"
         query = self._open.get(message.query)

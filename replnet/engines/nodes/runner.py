@@ -125,7 +125,7 @@ class EventQueue:
         self._replace_events([e for e in self._heap if e[1] not in MESSAGES or e[6].sender not in senders])
 
     def messages(self) -> list[TimedMessage]:
-        """Return the messages on their way, earliest first."""
+        """Return the messages on their way, of all replications, earliest first; they stay in the queue."""
         return [e[6] for e in sorted(self._heap) if e[1] in MESSAGES]
 
     def change(self, replication: int, replace: Callable[[TimedMessage], TimedMessage]) -> None:
@@ -148,7 +148,7 @@ class RunnerListener(Protocol):
         """Learn at `now` that a node that is up wakes for a process; what it does counts as done at `planned`."""
 
     def note_update(self, now: float, source: int) -> None:
-        """Learn that a source changes."""
+        """Learn that a source changes at `now`, as planned."""
 
     def note_pull(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
         """Learn that a process of a node sends a pull to a peer at `planned`, or that it fails to if not `goes`."""
@@ -157,7 +157,7 @@ class RunnerListener(Protocol):
         """Learn that the reply `timed` has arrived at `now`, with its copies."""
 
     def note_offer(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        """Learn that a replica, `node`, has received the copies of a peer that polls it both ways."""
+        """Learn that a replica, `node`, has received the copies that `peer` offered it with a two-way poll."""
 
     def note_copies(self, now: float, node: int, copies: Copies) -> None:
         """Learn that a node holds these copies, and no others, from now on; none while it is down."""
@@ -328,7 +328,10 @@ class Runner:
         return Replica(habits, polls is not None and bool(self._plan.processes.recent[polls]))
 
     def _draw_choices(self, q: int, first: int) -> Iterator[list[NodeId]]:
-        """Yield the nodes that process q asks at each of its wakes, from that with the number `first` on."""
+        """Yield the list of nodes that process q asks at each of its wakes, in order and without end.
+
+        The first is that of the wake with the number `first`; a wake with this number always asks the same nodes.
+        """
         plan, candidates = self._plan, self._candidate_ids(q)
         k, key, gamma = int(plan.processes.ask[q]), int(self._keys[q]), int(self._gammas[q])
         # The position of the node itself is skipped, not cut out: members of a pool share one list, which may be long.
@@ -361,7 +364,7 @@ class Runner:
             self._carry_out(i, now, node.start())
 
     def plan_turns(self, since: float, until: float) -> None:
-        """Put the instants in [since, until) at which these nodes go down or come back into the queue."""
+        """Put the instants in [since, until) at which nodes that run here go down or come back into the queue."""
         if self.hazards:
             for at, turn, i, empties in self.hazards.outages.turns:
                 if i in self.nodes and since <= at < until:
@@ -492,9 +495,9 @@ class Runner:
             self._send_reply(now, 0.0, asker, target, pulled, NoReply(pull.query))
 
     def _send_reply(self, now: float, wait: float, asker: int, target: int, pulled: float, message: Message) -> None:
-        """Send a reply, or the message that there is none, from `target` to `asker`; it leaves after its wait in line.
+        """Send a reply, or the message that there is none, from `target` to `asker`.
 
-        `pulled` is the instant at which the pull left.
+        It leaves `wait` units of time from `now`, its wait in line. `pulled` is the instant at which the pull left.
         """
         late = self.lateness[asker][1] if self.lateness else 0.0
         due = now + (self.delays.of(target, asker) + wait + late)
@@ -541,7 +544,11 @@ class Runner:
         )
 
     def resume(self, state: RunnerState) -> None:
-        """Carry on from a state, or its part that is about nodes that run here and messages on their way to them."""
+        """Carry on from a state, or its part that is about nodes that run here and messages on their way to them.
+
+        Messages are put into the queue. What is already in that, and nodes that the state does not have, stay as they
+        are.
+        """
         for i, memory in state.memories.items():
             if i in self.nodes:
                 restore_memory(self.nodes[i], memory)
@@ -559,8 +566,9 @@ class Runner:
 class RunnerState(NamedTuple):
     """The state of a runner at an instant, from which another can carry on.
 
-    It has the memory of every node, the messages on their way, the number of the last message by sender and receiver,
-    when open queries were due by client and number, and the state of lines (None without limited bandwidth).
+    `memories` has that of every node, by number, and `under_way` the messages on their way. `sent` has the number of
+    the last message by (sender, receiver), and `due` the instants at which open queries were due by (client, number of
+    the query). `lines` is the state of lines, None without limited bandwidth.
     """
 
     memories: dict[int, Memory]

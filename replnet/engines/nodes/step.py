@@ -172,7 +172,7 @@ class StepRun:
         self.runner.lateness = [by_group[g] for g in self._plan.group]
 
     def run_until(self, end: float) -> None:
-        """Let all events before `end` happen. Raises OutOfTime past a deadline."""
+        """Let all events before the instant `end` happen. Raises OutOfTime past a deadline."""
         while self._queue.next_at < end:
             require_time()
             self._run_some_events(end)
@@ -195,7 +195,7 @@ class StepRun:
         ]
 
     def _rows_of(self, copies: Copies) -> list[tuple[int, float]]:
-        """Return the copies as (row of the source, departure)."""
+        """Return the copies, which are by source node, as (row of the source, departure)."""
         rows = {int(s): row for row, s in enumerate(self._plan.sources)}
         return [(rows[int(s)], departure) for s, departure in copies.items()]
 
@@ -235,7 +235,10 @@ class StepRun:
         )
 
     def _final_copies(self) -> Floats:
-        """Return the departures of the copies that all nodes hold at the end, a row per source; NOT_HELD for none."""
+        """Return the departures of the copies that nodes hold at the end, a row per source and a column per node.
+
+        A departure is NOT_HELD where there is no copy.
+        """
         result = np.full((self._plan.sources.size, self._plan.size), NOT_HELD)
         for i, node in self._replicas():
             for row, departure in self._rows_of(node.copies):
