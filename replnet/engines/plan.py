@@ -146,7 +146,7 @@ class Plan:
         return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
 
     def law(self, process: int) -> Law:
-        """Return the law of the intervals of a process, up to a factor (its rate is in `rates`).
+        """Return the law of the intervals of a process, by its number; its mean is to be scaled to the rate in `rates`.
 
         Of replicas that take turns it is the law of the wakes of all of them together.
         """
@@ -309,7 +309,10 @@ class Plan:
 
     @cached_property
     def can_hold(self) -> Flags:
-        """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
+        """The mask can_hold[s, i] of whether node i can hold a copy of the source in row s: an array of both sizes.
+
+        It is for networks with few sources only, as it takes that much memory.
+        """
         result = np.zeros((self.sources.size, self.size), np.bool_)
         result[self.reachable_sources.members, self.reachable_sources.owners] = True
         return result

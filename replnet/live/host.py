@@ -260,7 +260,7 @@ class Host:
         self._paths = [_Replication(task, assignment, r, self._agenda, self._statistics, self._put) for r in paths]
 
     def _put(self, parcel: TimedMessage) -> None:
-        """Give a message to the mailbox, for the host of the node that it is for."""
+        """Give a message to the mailbox, which sends it to the host of the node that it is for at the next `step`."""
         self.mailbox.put(self._assignment.at[parcel.to], parcel)
 
     def receive(self, batch: bytes) -> None:

@@ -25,7 +25,7 @@ FLOOR = UNKNOWN / 2
 
 
 def held_mask(departures: Floats) -> Flags:
-    """Return a mask: False for each departure that says that no copy is held (NOT_HELD), True for all others."""
+    """Return a mask: True for each departure but the mark NOT_HELD, so also for copies of unknown age or never come."""
     return np.asarray(departures != NOT_HELD)
 
 

@@ -261,10 +261,10 @@ def _spell(name: str, question: Question, predict: Predict, whole: Predict) -> M
 
 
 def _fresh_share(copy: InformationAge, updates: Law) -> Prediction:
-    """Return the prediction of the share of time, 0 to 1, in which a copy is fresh, as formulas of spells have it.
+    """Return the prediction of the share of time, 0 to 1, in which a copy is fresh, for metrics of fresh spells.
 
-    Its source changes at intervals of the law `updates`. The prediction rests on what those formulas rest on, and thus
-    may be of another kind than `_freshness`.
+    Its source changes at intervals of the law `updates`. It rests on the theorems on spells, unlike that of
+    `_freshness`.
     """
     return spells.remaining_freshness(copy, updates, 0.0)
 

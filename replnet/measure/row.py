@@ -102,8 +102,9 @@ WIDEST_SHARE, NARROW_SHARE = 0.05, 0.005  # half-widths of shares: too wide abov
 def drop_if_rough(metric: str, prediction: Prediction) -> Prediction:
     """Return the prediction, or if its bounds are too wide to be useful one without a value, with a note of the bounds.
 
-    `metric` is the name of what is predicted. Too wide is a half-width (the prediction's accuracy) above WIDEST times
-    the value; for a share also one above WIDEST_SHARE, and never one up to NARROW_SHARE.
+    `metric` is the name of what is predicted. The bounds are the value plus and minus the accuracy. They are too wide
+    if the accuracy is above WIDEST times the value; for a share also if it is above WIDEST_SHARE, but never if it is at
+    most NARROW_SHARE.
     """
     value, share, widest = prediction.value, is_share(metric), WIDEST * abs(prediction.value)
     widest = max(min(widest, WIDEST_SHARE), NARROW_SHARE) if share else max(widest, ROUNDING)

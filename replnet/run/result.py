@@ -89,7 +89,7 @@ def commit() -> str | None:
 
 
 class TabularResult:
-    """A result with a `table`, a DataFrame, that can be written to a file."""
+    """A result whose `table` is a pandas DataFrame, which can be written to a file."""
 
     table: Any
 

@@ -77,7 +77,10 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
     layouts = {1: layout}
 
     def run(replications: range) -> list[Path]:
-        """Return the paths of these replications, which are run side by side."""
+        """Return the paths of these replications, which are run side by side, in the order of their numbers.
+
+        Several at once raise AssertionError if the network takes one at a time.
+        """
         assert len(replications) == 1 or at_once > 1, "these run alone"
         if len(replications) not in layouts:
             layouts[len(replications)] = Layout(plan, len(replications), sums, scratch=scratch)
@@ -224,9 +227,10 @@ class _Batch:
         return np.asarray(count + np.count_nonzero(settling_times(plan) > depth))
 
     def _initial_copies(self, depth: float) -> HeldCopies:
-        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old.
+        """Return the copies at the start of the past: every slot for a copy has one of unknown age.
 
-        The other slots, such as those of clients, hold none.
+        It is given the number -depth, the instant of the start, or counts as that old. The other slots, such as those
+        of clients, hold none.
         """
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slot_count * self._layout.count
         copy = np.where(np.tile(layout.is_copy_slot, layout.count), -depth, NOT_HELD)

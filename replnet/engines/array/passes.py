@@ -530,10 +530,10 @@ def next_update(s, t, points, coming):
 def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
     """Return the compiled pass over networks in which nodes ask by name, get answers at once and keep their copies.
 
-    The pass is `one_pass` below. It is specialised by four flags. `sampled`: a copy is the instant until which it is
-    fresh, and fresh time is added up; else it is its departure, and stretches are written. `single`: no component has
-    several sources, so that a place is a slot. `watched`: there are views. `far`: the copies do not fit the cache, and
-    are fetched ahead.
+    The pass applies the pulls of a window to the copies, and returns the number of stretches that it wrote. Flags
+    specialise it. `sampled`: a copy is the instant until which it is fresh, and fresh time is added up; else it is its
+    departure, and stretches are written. `single`: no component has several sources, so that a place is a slot.
+    `watched`: there are views. `far`: the copies do not fit the cache, and are fetched ahead.
     """
 
     @njit(cache=True)
@@ -614,10 +614,10 @@ def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
 def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
     """Return the compiled pass over any network.
 
-    It is specialised by three flags. `sampled`: a copy is the instant until which it is fresh, and fresh time is added
-    up; else it is its departure, and stretches are written. `strict`: pulls may fail. `listing`: upstreams hand over
-    lists of recent contacts. Arrays are taken out of their tuples first, as each look into a tuple costs more than the
-    work done.
+    The pass applies a window to the copies, and returns the numbers of stretches and of answers that it wrote. Flags
+    specialise it. `sampled`: a copy is the instant until which it is fresh, and fresh time is added up; else it is its
+    departure, and stretches are written. `strict`: pulls may fail. `listing`: upstreams hand over recent contacts.
+    Arrays are taken out of their tuples first, as each look into a tuple costs more than the work done.
     """
 
     @njit(cache=True)

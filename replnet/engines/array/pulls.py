@@ -37,9 +37,12 @@ class Losses(NamedTuple):
 class Askers(NamedTuple):
     """The askers of all replications in columns: the row of a window by which each wakes, and its candidates.
 
-    An asker is a process at one place; a process of a node that splits has several. Each column has an entry per asker,
-    but for `candidates`, places in one list of which every asker has a part, and `numbers`, their positions in the
-    whole lists of processes.
+    An asker is a process at one place; a process of a node that splits has several. By asker: the `row`, the `process`,
+    its `place` and `component`, how many `pulls` it sends per wake, how many nodes its process asks in all components
+    (`process_asks`), and whether it polls `recent` contacts or `two_way`. Of the wakes of its row, numbered by n, those
+    with n % turns == phase are its own. Its candidates are candidates[begin : begin + size], each plus `shift`, and
+    itself is at `own_position` of these, or `size` if it is none of them. `numbers` has the position of each of
+    `candidates` in the whole list of the process.
     """
 
     row: Any

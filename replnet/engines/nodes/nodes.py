@@ -53,7 +53,7 @@ Message: TypeAlias = Pull | Reply | NoReply
 
 
 class Send(NamedTuple):
-    """The command to send a message to a node."""
+    """The command to send a message to the node with the id `to`."""
 
     to: NodeId
     message: Message
