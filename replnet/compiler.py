@@ -64,16 +64,19 @@ class _CacheLocator:
         return next((cls(usual) for usual in locators if usual is not None), None)
 
     def get_cache_path(self) -> str:
-        """Return the folder for compiled kernels."""
+        """Return the path of the folder for compiled kernels, which may not exist yet."""
         return os.path.join(self._usual.get_cache_path(), f"replnet-{_digest()}")
 
     def ensure_cache_path(self) -> None:
-        """Create the folder for compiled kernels."""
+        """Create the folder for compiled kernels, with the folders above it, unless it exists."""
         os.makedirs(self.get_cache_path(), exist_ok=True)
 
 
 def cache_folder(module: str) -> str | None:
-    """Return the folder for the kernels of `module`, a path within this package; None if no folder is writable."""
+    """Return the path of the folder in which the compiled kernels of `module` are kept; None if none is writable.
+
+    `module` is a path within this package, such as engines/array/passes.py. The folder may not exist yet.
+    """
     file = str(PACKAGE / module)
     locator = _CacheLocator.from_function(cache_folder, file)
     return None if locator is None else locator.get_cache_path()

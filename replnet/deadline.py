@@ -34,7 +34,7 @@ class OutOfTime(KeyboardInterrupt):
 
 
 class UnreasonableError(ValueError):
-    """The error of work without deadline that would take longer than REASONABLE_SECONDS."""
+    """The error of work without deadline that would take longer than `reasonable_seconds`, at most 8 hours."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def within(budget: float | str | None) -> Iterator[None]:
 
 @contextmanager
 def sharing_reasonable_time(parts: int) -> Iterator[None]:
-    """Divide the time that work without a deadline may take by `parts`, for the work in the block.
+    """Divide the time that work without a deadline may take by `parts`, a number from 1 on, for the work in the block.
 
     That work is one of about `parts` runs of the same length; blocks in blocks divide it further. If it raises
     UnreasonableError, an UnreasonableError with the number of runs added to its text is raised instead.
@@ -73,12 +73,18 @@ def sharing_reasonable_time(parts: int) -> Iterator[None]:
 
 
 def reasonable_seconds() -> float:
-    """Return how many seconds work without a deadline may take; `sharing_reasonable_time` makes them fewer."""
+    """Return how many seconds work without a deadline may take: 8 hours, less within `sharing_reasonable_time`.
+
+    There the hours are divided by the number of parts.
+    """
     return REASONABLE_SECONDS / _PARTS.get()
 
 
 def budget_seconds(budget: float | str) -> float:
-    """Return the seconds of a budget such as 90, 90s, 10m, 2h or 1d; raise FieldError for anything else."""
+    """Return the seconds of a budget such as 90, 90s, 10m, 2h or 1d; a number without unit is seconds.
+
+    Raises FieldError for anything else, also for times that are not above 0, or infinite.
+    """
     text = str(budget).strip()
     try:
         duration = float(text[:-1]) * SECONDS_PER_UNIT[text[-1]] if text[-1:] in SECONDS_PER_UNIT else float(text)

@@ -65,15 +65,18 @@ class VirtualClock:
         self.follow: Callable[[], None] = lambda: None
 
     def monotonic(self) -> float:
-        """Return the time."""
+        """Return the clock's time, `now`, in seconds, in place of time.monotonic."""
         return self.now
 
     def process_time(self) -> float:
-        """Return the CPU time."""
+        """Return the CPU time that the process has used, `worked`, in place of time.process_time.
+
+        It is 0 until a test sets it.
+        """
         return self.worked
 
     def sleep(self, seconds: float) -> None:
-        """Advance the clock by so many seconds without waiting, then call `follow`."""
+        """Advance the clock by so many seconds without waiting, then call `follow`, which by default does nothing."""
         self.now += seconds
         self.follow()
 
@@ -81,7 +84,8 @@ class VirtualClock:
 def scripted_habit(*asked: Sequence[NodeId], pull: Pull | None = None) -> PullSchedule:
     """Return the schedule of a node that wakes at 1, 2, 3, ... and at each wake asks the nodes of the next of `asked`.
 
-    It sends each of them `pull`, by default a Pull without any request besides the copies.
+    It sends each of them `pull`, by default a Pull without any request besides the copies. Each of `asked` has the
+    nodes of one wake, perhaps none; a wake after the last of them raises StopIteration.
     """
     return PullSchedule((float(i) for i in count(1)), iter(asked), pull or Pull())
 
@@ -118,7 +122,7 @@ def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALA
     """Return a half-width around the mean of independent samples in [low, high] that covers the true mean.
 
     It fails to cover with a chance of at most `false_alarm`, whatever the law of the samples: by the empirical
-    Bernstein bound (Maurer and Pontil 2009, theorem 4) for both sides.
+    Bernstein bound (Maurer and Pontil 2009, theorem 4) for both sides. There must be two samples or more.
     """
     values = np.asarray(samples, dtype=float)
     n, log = values.size, math.log(4 / false_alarm)
@@ -128,7 +132,8 @@ def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALA
 def assert_mean(samples: Any, expected: float, *, resolution: float, low: float = 0, high: float = 1) -> None:
     """Raise AssertionError if the mean is not `expected`, or if the samples could not show an error of `resolution`.
 
-    Samples are independent and must lie in [low, high]. Correct code fails one time in a million (`FALSE_ALARM`).
+    `resolution` is a difference of means in the unit of the samples. These are independent and must lie in [low, high],
+    which is asserted too. If the true mean is `expected`, it fails one time in a million at most (`FALSE_ALARM`).
     """
     values = np.asarray(samples, dtype=float)
     assert low <= values.min() <= values.max() <= high, f"samples from {values.min():g} to {values.max():g}"

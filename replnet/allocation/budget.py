@@ -48,9 +48,10 @@ FARTHEST = 1e160  # a t that no budget needs
 
 
 class Allocation(NamedTuple):
-    """A download rate per source, and the worth of one more download per unit of time (`price`).
+    """The download rate of each source, and the worth of one more download per unit of time (`price`).
 
-    Rates add up to the budget, except where no source gains from being downloaded: then all are 0.
+    The worth is how much it adds to the goal, such as the sum of weighted freshness. Rates add up to the budget, except
+    where no source gains from being downloaded: then all are 0. Where time goes in slots, they are shares of slots.
     """
 
     rates: Floats
@@ -60,11 +61,12 @@ class Allocation(NamedTuple):
 def spend(
     budget: float, rates_at: Callable[[float], Floats], start: float = 0.0, farthest: float = FARTHEST
 ) -> tuple[Floats, float]:
-    """Return the rates that add up to `budget`, and their t, where `rates_at` gives rates that grow with t.
+    """Return the rates that add up to `budget`, and their t, where `rates_at` maps a t to rates that grow with it.
 
-    The search begins at `start` and goes about `farthest` to either side; a budget that no rates in there spend is
-    shared in proportion to the last ones. Two neighbouring floats t may differ in their rates, by sources that are
-    about to be given up. Rates between theirs are then as good: what differs is worth the price to the last digit.
+    Rates are arrays with an element per source. The search begins at the t `start` and goes about `farthest` to either
+    side; a budget that no rates in there spend is shared in proportion to the last ones. Two neighbouring floats t may
+    differ in their rates, by sources that are about to be given up. Rates between theirs are then as good: what differs
+    is worth the price to the last digit.
     """
 
     def over(t: float) -> float:
@@ -132,7 +134,7 @@ def log_gain(order: Order, goal: Goal, log_r: Floats) -> Floats:
     """Return the worth of one more download on a log scale, by log r, where r is the changes between two downloads.
 
     For freshness it is log(K / (1 - K)), for age log J: K is the gain of freshness times the change rate, and J the
-    gain in age times its square, of downloads in this order.
+    fall of age times its square, of downloads in this order.
     """
     r = np.exp(log_r)
     with np.errstate(divide="ignore", under="ignore"):

@@ -66,8 +66,9 @@ def allocate(
 ) -> Allocation:
     """Return the download rates with the least penalty for a budget (Staleness eq. 66), sources in the order given.
 
-    `updates` are the laws of their updates, `queries` their shares of queries. The penalty is that of the `source` or
-    of the `update` kind, with the weight `by`, such as "x", at constant intervals between downloads. Optimal up to
+    `updates` are the laws of their updates, `queries` their shares of queries, in any unit, and `budget` the downloads
+    of all per unit of time. The penalty is that of the `source` or of the `update` kind, with the weight `by`, such as
+    "x", at constant intervals between downloads; the price is by how much one more download lowers it. Optimal up to
     rounding. Raises a FieldError for arguments that do not fit, or for the source penalty of a weight that decreases.
     """
     w, shares = weight(by), shares_of_queries(queries, len(updates))
@@ -120,10 +121,9 @@ class _Group:
         self._add_points(log_d)
 
     def downloaded_at(self, log_price: float) -> tuple[Array, Array]:
-        """Return a mask of the group's sources that get downloads at the price exp(log_price), and the log gain of
-        each.
+        """Return a mask of the group's sources that get downloads at the price exp(log_price), and log gains for these.
 
-        The gain is that of one more download before it is weighted by the share of queries.
+        A gain is that of one more download of a source in the mask, before it is weighted by its share of queries.
         """
         fed = self._log_shares + math.log(self.most) > log_price
         return fed, log_price - self._log_shares[fed]
@@ -140,7 +140,7 @@ class _Group:
     def refine(self, log_price: float, reach: float) -> float:
         """Add points around the intervals at the price exp(log_price), and return by how much these move at most.
 
-        Intervals count as logarithms: the new points lie at these, and `reach` to both sides.
+        Intervals count as logarithms, in the result too: the new points lie at these, and `reach` to both sides.
         """
         _, log_m = self.downloaded_at(log_price)
         at = self.intervals(log_m)
@@ -189,9 +189,9 @@ def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget
 
 
 def shares_of_queries(queries: Sequence[float], sources: int) -> Array:
-    """Return the shares of queries as an array; raise a FieldError unless they are 0 or more, one per source.
+    """Return the shares of queries as an array; raise a FieldError unless there is one of 0 or more per source.
 
-    `sources` is the number of sources.
+    `sources` is the number of sources. Shares need not add up to 1.
     """
     shares = np.array([finite("queries", share) for share in queries])
     if len(shares) != sources:
@@ -202,7 +202,7 @@ def shares_of_queries(queries: Sequence[float], sources: int) -> Array:
 
 
 def _potential(law: Law, w: Weight, kind: Kind, d: Array) -> tuple[Array, Array]:
-    """Return the penalty over one download interval, V of (4): its derivative at each length `d`, and itself.
+    """Return V'(d) and V(d) at every length d of a download interval, where V is the penalty over the interval, (4).
 
     The penalty is that of the source or of the update kind, integrated from the download on.
     """
@@ -235,7 +235,7 @@ def _most(law: Law, w: Weight, kind: Kind) -> float:
 
 
 def _over_all_ages(f: Callable[[Array], Array], w: Weight) -> float:
-    """Return the integral of f over all ages from 0 to infinity, infinite if there is none; f is smooth where w is."""
+    """Return the integral of f over all ages from 0 to infinity, infinite if it diverges; f is smooth where w is."""
     if not exists(_LINE, f, 1):
         return math.inf
     last = float(_LINE.edges[-1])

@@ -104,7 +104,8 @@ class Order:
     def freshness_gain(self, ratio: Array) -> Array:
         """Return the gain of freshness from one more synchronisation, times the change rate, K of (6).
 
-        The ratios are those of change rate to frequency of synchronisation; the gain rises with them from 0 to 1.
+        That is a derivative by the frequency. The ratios are those of change rate to frequency of synchronisation; the
+        gain rises with them from 0 to 1.
         """
         return _split(ratio, self._gains, lambda r: 1 - self._rest_by_transform(r))
 
@@ -118,8 +119,8 @@ class Order:
     def age_gain(self, ratio: Array) -> Array:
         """Return by how much age falls with one more synchronisation, times the square of the change rate, J of (7).
 
-        The ratios are those of change rate to frequency of synchronisation; the gain rises with them from 0 without
-        bound.
+        That is a derivative by the frequency. The ratios are those of change rate to frequency of synchronisation; the
+        gain rises with them from 0 without bound.
         """
         half = self.moments[2]
         return _split(
@@ -160,9 +161,9 @@ def _ratio(rate: Array, frequency: Array) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def random_order(elements: int | None = None) -> Order:
-    """Return the order of synchronisation that is drawn anew in every round (Sync B.2), of so many elements.
+    """Return the order of synchronisation in which each round has all elements once, in a new random order (Sync B.2).
 
-    None stands for very many. Raise a FieldError for fewer than 1.
+    `elements` is their number; None stands for very many. Raise a FieldError for fewer than 1.
     """
     if elements is not None and elements < 1:
         raise FieldError("elements", f"{elements} is not above 0", "a whole number above 0")
@@ -190,7 +191,7 @@ def random_order(elements: int | None = None) -> Order:
 
 @lru_cache(maxsize=4096)
 def purely_random(share: float = 0.0) -> Order:
-    """Return the order in which every slot's element is drawn afresh (Sync B.3), this one with chance `share`.
+    """Return the order in which every slot's element is drawn afresh (Sync B.3), for an element with chance `share`.
 
     A share of 0 stands for very many elements. Raise a FieldError for one outside 0 to 1.
     """

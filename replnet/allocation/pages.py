@@ -53,9 +53,10 @@ UNCHANGED = 2.0**-60
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pages:
-    """Pages, with how much each is worth (`utilities`) and how often it changes (`changes`), as arrays.
+    """Pages, with how much each is worth (`utilities`) and how often it changes (`changes`), as arrays of floats.
 
-    It raises a FieldError if these are not numbers from 0 on, are not as many, or if all utilities are 0.
+    Changes are counted per unit of time, or are the probability of one in a slot. It raises a FieldError if these are
+    not numbers from 0 on, are not as many, or if all utilities are 0.
     """
 
     utilities: Floats
@@ -78,9 +79,9 @@ class Pages:
 
 
 def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Floats:
-    """Return `values` as an array of numbers that are 0 or positive; `size` of them, if that is given.
+    """Return `values` as a flat array of floats, each 0 or from 1e-100 to 1e100; `size` of them, unless that is None.
 
-    Raises FieldError, which names `field`.
+    Raises FieldError, which names `field`, for anything else, also for an empty list.
     """
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iuf" or array.size == 0:

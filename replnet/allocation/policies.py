@@ -44,9 +44,10 @@ def rates_by(
 ) -> Floats:
     """Return the download rate of every source under a policy, given by its name; they add up to `budget`.
 
-    They are all 0 where no source gains from downloads. `shapes` are the laws of updates, each with the numbers of the
-    sources that have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies
-    make no use; `between` is the kind of intervals between downloads of a source.
+    Best rates are all 0 if no source gains from downloads. `policy` is freshness, age, missing_updates, algorithm1 or
+    one of NAMES; others raise KeyError. `shapes` are the laws of updates, each with the numbers of the sources that
+    have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies make no use;
+    `between` is the kind of intervals between downloads of a source.
     """
     pages, poisson = Pages(weights, rates), all(isinstance(shape, Exponential) for shape, _ in shapes)
     match policy, between:
@@ -75,10 +76,11 @@ def rates_by(
 def least_penalty_rates(
     shapes: Sequence[tuple[Law, Ints]], rates: Floats, weights: Floats, budget: float, by: str, kind: Kind
 ) -> Floats:
-    """Return the rates with the least source or update penalty at constant intervals (Staleness eq. 66).
+    """Return the download rates with the least source or update penalty at constant intervals (Staleness eq. 66).
 
-    `shapes` are the laws of updates, each with the numbers of the sources that have it, at the update `rates` of all,
-    and `by` is the weight of the penalty, such as "x". Rates add up to `budget`; sources without updates get 0.
+    `shapes` are the laws of updates, each with the numbers of the sources that have it, at the update `rates` of all;
+    `weights` are the sources' shares of queries, `by` is the weight of the penalty by age, such as "x", and `kind` the
+    kind of penalty. Rates add up to `budget`, but for all 0 without updates; sources without updates get 0.
     """
     shape_of = {i: shape for shape, sources in shapes for i in sources.tolist()}
     result, moving = np.zeros(rates.size), np.flatnonzero(rates)
@@ -113,7 +115,7 @@ def optimal(
 
 
 def square_root_rates(worth: Floats, budget: float) -> Floats:
-    """Return download rates that add up to `budget`, in proportion to the roots of `worth`; all 0 if that is 0.
+    """Return download rates that add up to `budget`, in proportion to the roots of `worth`; all 0 if all of these are.
 
     They are best for missing updates, with the share of queries times the update rate as worth (Staleness eq. 71).
     """

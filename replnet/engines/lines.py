@@ -52,7 +52,13 @@ LineState = tuple[list[float], list[float], Ints]
 
 @final
 class Counts(NamedTuple):
-    """The counts that lines of messages keep over [0, horizon); each field is an array with an entry per node."""
+    """The counts that lines of messages keep over [0, horizon); each field is an array with an entry per node.
+
+    By node whose line it is: `spare` is the time without anything to send, and `served` the answers to clients that
+    left. `came` has the messages that came to a line and `refused` those turned away: messages to replicas by the node
+    of the line, answers to clients by the client. By client: `sent` is the answers that leave, now or later, and
+    `waited` the sum of their waits, in units of time.
+    """
 
     spare: Floats  # time without anything to send
     served: Ints  # answers to clients that left
@@ -81,7 +87,8 @@ def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
     """Return two arrays by node: the rates of messages to replicas, and of those to clients, that it is asked to send.
 
     Messages to replicas are its own pulls, and its answers to replicas if these cost it bandwidth; messages to clients
-    are answers to queries. Rates are per unit of time; pulls that get lost on their way to the node are not answered.
+    are answers to queries. Rates are per unit of time and may be above the bandwidth. Pulls that a loss on all links
+    takes are not answered; losses between some nodes alone are neglected.
     """
     p, lists, costs = plan.processes, plan.lists, pays_for_answers(plan)
     # An approximation: losses between some nodes alone are left out.
@@ -100,7 +107,7 @@ def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Return a mask of the nodes that spend bandwidth on answers to replicas.
+    """Return a mask, by node, of the nodes that spend bandwidth on answers to replicas.
 
     Sources do, and all other nodes as well if the network charges both ends.
     """
@@ -110,9 +117,9 @@ def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
 def initial_lines(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
     """Return three arrays by node: the time that a message takes, and two instants until which its line keeps it busy.
 
-    The time is 0 at nodes without a limit. At `start` a line is empty, or full if the node is asked for more than it
-    can send. The second array has the instant at which its messages to replicas will have been sent, the third that for
-    all its messages. The network must have limited bandwidth.
+    The first is 0 at nodes without a limit. The second has the instant at which its messages to replicas will have been
+    sent, the third that for all its messages: `start` if the line is empty, and later if it is full, as the node is
+    asked for more than it can send. The network must have limited bandwidth.
     """
     assert plan.bandwidth is not None
     cost = 1 / plan.bandwidth
@@ -128,8 +135,9 @@ def initial_lines(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
 def settling_times(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float64]:
     """Return, by node, how long its line must be replayed until it has forgotten how it began; 0 without a limit.
 
-    This is a multiple of the time in which a line of this load forgets its beginning. With `to_clients` all messages
-    are the load; without, those to replicas alone, whose part of the line may settle sooner.
+    The result is in units of time: SETTLING_FACTOR times the estimate (3), about the time in which a line of this load
+    forgets its beginning. With `to_clients` all messages are the load; without, those to replicas alone, whose part of
+    the line may settle sooner.
     """
     if plan.bandwidth is None:
         return np.zeros(plan.size)
@@ -163,17 +171,18 @@ class Lines:
         self.counts = Counts.zero(len(cost))
 
     def send_pull(self, node: int, now: float) -> bool:
-        """Put a pull in the line of the node that sends it, and return whether there was room for it.
+        """Put a pull in the line of its sender `node` at `now`, count it, and return whether there was room for it.
 
-        Clients, and nodes without a limit, always have room.
+        Pulls of clients, and of nodes without a limit, always have room, and are neither put in a line nor counted.
         """
         return bool(self._plan.clients[node]) or not self._cost[node] or self._send_to_replica(node, now)
 
     def answer(self, node: int, asker: int, now: float, falls: float = np.inf) -> float | None:
-        """Put an answer to `asker` in the line of a node, and return how long it waits, or None if it never leaves.
+        """Put an answer to `asker` in the line of `node` at `now`; return how long it waits, None if it never leaves.
 
-        It never leaves if the line is full, or if its turn would come at `falls` or later, when the node next goes
-        down. Answers to replicas, and those of nodes without a limit, do not wait.
+        The wait is in units of time. The answer never leaves if the line is full, or if its turn would come at `falls`
+        or later, when the node next goes down. Answers to replicas, and those of nodes without a limit, wait 0; the
+        former never leave either if they cost bandwidth and the line has no room.
         """
         if not self._cost[node]:
             return 0.0
@@ -193,7 +202,10 @@ class Lines:
         return wait
 
     def _send_to_replica(self, node: int, now: float) -> bool:
-        """Put a message to a replica in the line of a node, count it, and return whether there was room for it."""
+        """Put a message to a replica in the line of a node with a limit; return whether there was room for it.
+
+        It is counted either way.
+        """
         self._count_idle(node, now)
         first, cost = max(self._first[node], now), self._cost[node]
         has_room: bool = first - now + cost <= self._limit[node]
@@ -212,13 +224,16 @@ class Lines:
             self.counts.refused[node] += not has_room
 
     def _count_idle(self, node: int, now: float) -> None:
-        """Add the time up to `now`, within [0, horizon), in which a node had nothing to send to its spare time."""
+        """Add the time up to `now`, within [0, horizon), in which a node had nothing to send to its spare time.
+
+        That time is not counted again.
+        """
         if self._free[node] < now:
             self.counts.spare[node] += max(min(now, self._horizon) - max(self._free[node], 0.0), 0.0)
             self._free[node] = now
 
     def stop(self, node: int, now: float) -> None:
-        """Let a node go down: the messages in its line are lost, and none to a client leaves until it is restarted.
+        """Let a node go down at `now`: what is in its line is lost, and no answer to a client leaves until `restart`.
 
         Nodes without a limit have no line, so nothing happens.
         """
@@ -227,11 +242,14 @@ class Lines:
             self._free[node] = np.inf
 
     def restart(self, node: int, now: float) -> None:
-        """Let a node come back with an empty line."""
+        """Let a node that was down come back at `now` with an empty line."""
         self._first[node] = self._free[node] = now
 
     def lengths(self, nodes: Ints, now: float) -> Floats:
-        """Return the number of messages in the line of each of these nodes, 0 without a limit or while it is down."""
+        """Return the number of messages in the line of each of these nodes, the one being sent included.
+
+        These are whole numbers as floats, 0 without a limit or while the node is down.
+        """
         cost, free = np.array(self._cost)[nodes], np.array(self._free)[nodes]
         is_busy = (cost > 0) & (now < free) & (free < np.inf)
         return np.where(is_busy, np.ceil((free - now) / np.where(is_busy, cost, 1.0) - 1e-9), 0.0)
@@ -251,7 +269,10 @@ class Lines:
         self._first, self._free, self.counts = list(first), list(free), self.counts._replace(served=served.copy())
 
     def totals(self, until: float) -> Counts:
-        """Return the counts so far, plus the spare time from the end of every line to the instant `until`."""
+        """Return the counts so far, plus the spare time from the end of every line to the instant `until`.
+
+        The counts that the lines keep stay as they are.
+        """
         left = np.maximum(until - np.maximum(np.array(self._free), 0.0), 0.0)
         return self.counts._replace(spare=self.counts.spare + np.where(np.array(self._cost) > 0, left, 0.0))
 
@@ -259,9 +280,11 @@ class Lines:
 def line_metrics(plan: Plan, counts: Counts, time: float, is_counted: npt.NDArray[np.bool_] | None = None) -> Shares:
     """Return the metrics of limited bandwidth as (amount, whole) by (name of a group or source, metric).
 
-    These are `queueing_delay` and `rejected` of clients, `service_rate` and `rejected` of groups that are limited, and
-    `rejected` of limited sources. The `counts` of lines are over so much `time`. If only some nodes were counted (the
-    mask `is_counted`; None stands for all), amounts and wholes are theirs, and add up to those of all nodes.
+    These are `queueing_delay` (units of time per answer) and `rejected` (share of messages) of clients, `service_rate`
+    (queries per unit of time; only if all queries ask as many nodes) and `rejected` of groups whose nodes are all
+    limited, and `rejected` of limited sources. The `counts` of lines are over so much `time`. If only some nodes were
+    counted (the mask `is_counted`; None stands for all), amounts and wholes are theirs, and add up to those of all
+    nodes.
     """
     assert plan.bandwidth is not None
     metrics: Shares = {}

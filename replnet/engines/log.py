@@ -41,9 +41,11 @@ ROWS_AT_ONCE = 1 << 16  # rows that are handed on together
 
 
 class Columns(NamedTuple):
-    """Rows of a log of events, in columns.
+    """Rows of a log of events, in columns: each field is an array with an entry per row.
 
-    `left` is the instant at which the copy left its source, NaN if there is no copy, -inf if that is unknown.
+    `at` is the instant, `event` a place in EVENTS, and `node` the number of the node where it happens. `peer` and
+    `source` are numbers of nodes too, NO_ONE for none: whom the node asked or got copies from, and the source of the
+    copy. `left` is the instant at which the copy left its source, NaN if there is no copy, -inf if that is unknown.
     """
 
     at: Floats
@@ -83,12 +85,12 @@ def columns(
 
 
 def logged_departures(departures: Floats) -> Floats:
-    """Return departures as a log has them: NaN if no copy is held, and -inf if it is not known when it left."""
+    """Return departures as a log has them: as they are, NaN if no copy is held, and -inf if unknown or never come."""
     return np.where(held_mask(departures), np.where(known_mask(departures), departures, -np.inf), np.nan)
 
 
 def logged_departure(departure: float) -> float:
-    """Return one departure as a log has it: NaN if no copy is held, and -inf if it is not known when it left."""
+    """Return a departure as a log has it: as it is, NaN if no copy is held, and -inf if unknown or never come."""
     if departure >= FLOOR:
         return departure
     return math.nan if departure == NOT_HELD else -math.inf
@@ -109,16 +111,17 @@ class LogWriter:
     def write(
         self, at: float, event: int, node: int, peer: int = NO_ONE, left: float = np.nan, source: int = NO_ONE
     ) -> None:
-        """Add a row: an event, by its place in EVENTS, at a node; NO_ONE stands for no peer, or no source.
+        """Add a row: an event, by its place in EVENTS, at a node at an instant; NO_ONE stands for no peer or source.
 
-        `left` is the departure of the copy as a log has it, NaN without a copy. Every ROWS_AT_ONCE rows are handed on.
+        `left` is the departure of the copy as a log has it: NaN without a copy, -inf if unknown. As soon as there are
+        ROWS_AT_ONCE rows, they are handed on.
         """
         self._rows.append((at, event, node, peer, left, source))
         if len(self._rows) >= ROWS_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Hand the rows that have been added since the last time to the function `keep`."""
+        """Hand the rows that have been added since the last time to the function `keep`, if there are any."""
         if self._rows:
             columns_of_rows = [np.array(column) for column in zip(*self._rows, strict=True)]
             self._rows.clear()

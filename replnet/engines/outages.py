@@ -42,10 +42,13 @@ DOWN, UP = range(2)
 
 @final
 class Outages:
-    """The crashes and cuts of one replication over [-depth, horizon): when nodes are down, and messages cut off."""
+    """The crashes and cuts of one replication over [-depth, horizon): when nodes are down, and messages cut off.
+
+    Losses of messages are not among them. `cut_times` has, for every cut, its spans as [begin, end) rows.
+    """
 
     def __init__(self, plan: Plan, run: Words, depth: float, horizon: float) -> None:
-        """Draw the faults of the replication with these seed words."""
+        """Draw the crashes and cuts of the replication with the seed words `run`; `depth` is how long its past is."""
         faults = self._of = plan.faults
         names = plan.names if faults.crashes else ()
         spans: dict[int, list[tuple[float, float, bool]]] = {}
@@ -59,7 +62,7 @@ class Outages:
         ]
 
     def is_down(self, node: int, now: float) -> bool:
-        """Whether a node is down at an instant."""
+        """Whether a node is down at the instant `now`."""
         spans = self._down.get(node)
         if spans is None:
             return False
@@ -67,19 +70,19 @@ class Outages:
         return at >= 0 and now < spans[at][1]
 
     def next_fall(self, node: int, now: float) -> float:
-        """Return when a node goes down next after `now`, inf if never."""
+        """Return the instant after `now` at which a node goes down next; inf if never before the horizon."""
         spans = self._down.get(node, ())
         at = bisect_right(spans, (now, math.inf, True))
         return spans[at][0] if at < len(spans) else math.inf
 
     def went_down(self, node: int, since: float, now: float) -> bool:
-        """Whether a node went down in [since, now]."""
+        """Whether a node, by its number, went down at an instant in [since, now]; it may have come back meanwhile."""
         spans = self._down.get(node, ())
         at = bisect_right(spans, (now, math.inf, True)) - 1
         return at >= 0 and spans[at][0] >= since
 
     def is_cut(self, a: int, b: int, now: float) -> bool:
-        """Whether a cut stops messages from node a to node b at an instant."""
+        """Whether a cut stops messages from node a to node b (numbers) at the instant `now`."""
         for way, times in zip(self._of.cuts, self.cut_times, strict=True):
             at = int(np.searchsorted(times[:, 0], now, side="right")) - 1
             if at >= 0 and now < times[at, 1] and on_opposite_sides(int(way.side[a]), int(way.side[b])):
@@ -88,7 +91,10 @@ class Outages:
 
     @cached_property
     def turns(self) -> list[tuple[float, int, int, bool]]:
-        """The turns of nodes down or up, in order: (instant, DOWN or UP, node, whether its copy is lost)."""
+        """The turns of nodes down or up, in order: (instant, DOWN or UP, node, whether the crash loses its copy).
+
+        A node that never comes back has no turn up.
+        """
         turns = []
         for node, spans in self._down.items():
             for begin, end, empties in spans:
@@ -174,7 +180,7 @@ class Hazards:
 
     A pull is sent if its asker is up and has room for it, arrives unless it gets lost or is cut off, is answered if the
     node asked is up and has room, and the reply comes back under the same conditions, unless the asker has crashed
-    meanwhile.
+    meanwhile. `outages` are its crashes and cuts, and `lines` the lines of messages, None without limited bandwidth.
     """
 
     def __init__(self, plan: Plan, run: Words, start: float, horizon: float) -> None:
@@ -185,9 +191,10 @@ class Hazards:
         self._chance = process_streams(plan, run, processes, LOSSES)
 
     def send_pull(self, process: int, pull: int, asker: int, target: int, now: float) -> tuple[bool, bool]:
-        """Put a pull in the line of its asker; return whether it arrives, and whether a reply to it would get lost.
+        """Put a pull in the line of its asker at `now`; return whether it arrives, and whether a reply would get lost.
 
-        The pull goes to the node `target`, and `pull` is its number among those of the process.
+        The pull goes from node `asker` to node `target`; `pull` is its number among those of the `process`, and decides
+        with it on the random losses. The pull does not arrive if the line has no room, or if it is lost or cut off.
         """
         lost, mute = self._lost(process, pull, asker, target)
         sent = self.lines is None or self.lines.send_pull(asker, now)
@@ -209,12 +216,16 @@ class Hazards:
     def answer_wait(self, target: int, asker: int, now: float) -> float | None:
         """Put an answer to `asker` in the line of the node asked, `target`, and return how long it waits there.
 
-        None means that there is no answer: the node is down, has no room, or would go down before the answer left.
+        The wait is in units of time, 0 without a line. None means that there is no answer: the node is down, has no
+        room, or would go down before the answer left.
         """
         if self.outages.is_down(target, now):
             return None
         return 0.0 if self.lines is None else self.lines.answer(target, asker, now, self.outages.next_fall(target, now))
 
     def reply_arrives(self, target: int, asker: int, now: float, mute: bool) -> bool:
-        """Whether a reply that leaves `target` now gets to its asker. `mute` says that it was drawn to be lost."""
+        """Whether a reply that node `target` gives at `now` gets to its `asker`, as it is neither lost nor cut off.
+
+        `mute` says that it was drawn to be lost.
+        """
         return not mute and not self.outages.is_cut(target, asker, now)

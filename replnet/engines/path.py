@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 class Task:
     """The network, seed, horizon and questions that all replications of a run share, whichever engine runs them.
 
-    With `sampled`, a copy is fresh until the first update drawn after its departure; without, it counts with the
-    probability that it is fresh, given its departure.
+    `horizon` is the length of a replication in units of time. With `sampled`, a copy is fresh until the first update
+    drawn after its departure; without, it counts with the probability that it is fresh, given its departure.
+    `questions` are those besides freshness, by metric. `names` has the rows of the table, (group's number, source's
+    row) by name; None stands for Plan.default_rows. `keep`, if given, returns the function that takes the log of a
+    replication, by its number.
     """
 
     plan: Plan
@@ -47,7 +50,7 @@ class Task:
 
     @property
     def needs_departures(self) -> bool:
-        """Whether it matters when copies left their sources, and not only until when they are fresh."""
+        """Whether an engine must know when copies left their sources, and not only until when they are fresh."""
         topology = self.plan.topology
         return self.sampled and bool(self.questions or self.keep or topology.any_and_all or topology.fresh_start)
 
@@ -55,7 +58,15 @@ class Task:
 @final
 @dataclass(frozen=True)
 class Path:
-    """The results of one replication, whichever engine ran it."""
+    """The results of one replication, whichever engine ran it.
+
+    `shares` has the metrics, freshness among them, as (amount, whole) by (row of the table, metric). `counts` are the
+    updates, downloads, polls and queries in [0, horizon). `depth` is how far before time zero the path begins, and
+    `unproven` the number of copies at time zero that may differ from the stationary ones. `unknown_shares` has, by row
+    of the table, the share of copies whose age is unknown, and `profiles` the cumulative curves of ages for quantiles
+    (measure/profile.py). `copies` are the departures of what every node holds at the end, or when these copies go
+    stale, a row per source and a column per node; None in large networks and after joins.
+    """
 
     shares: Shares  # freshness among them
     counts: tuple[int, int, int, int]  # updates, downloads, polls, queries in [0, horizon)
@@ -69,8 +80,8 @@ class Path:
 def join_parts(parts: Sequence[Path]) -> Path:
     """Return the path of a network from the paths of its parts, which exchange nothing.
 
-    Amounts, wholes, counts and profiles add up, the depth is the largest, and shares of unknown age are averaged. It
-    has no final copies.
+    Amounts, wholes, counts and profiles add up, the depth is the largest, and shares of unknown age are averaged over
+    all parts, 0 where a part has none. It has no final copies.
     """
     keys = parts[0].shares
     amounts = {key: np.sum([path.shares[key] for path in parts], axis=0).tolist() for key in keys}
@@ -90,7 +101,14 @@ def join_parts(parts: Sequence[Path]) -> Path:
 @final
 @dataclass(eq=False)
 class Sums:
-    """The sums over a path, by cell: a source and a group (Plan.cells). A last one takes what counts for no cell."""
+    """The sums over a path, by cell: a source and a group (Plan.cells). A last one takes what counts for no cell.
+
+    Arrays have an entry per cell. `fresh` and `absent` are the times with a fresh copy and without a copy, and
+    `fresh_answers`, `answered_queries` (those that brought a copy of any source) and `queries` (all that have come to
+    their end) are numbers. `known_age` and `unknown_age` are times, or numbers of answers, of copies whose age is known
+    or not. By metric, `costs` has what it adds up, `wholes` what these are shares of, and `profiles` the number and the
+    sum of ages by cell and place on a grid (measure/profile.py).
+    """
 
     fresh: Floats  # time with a fresh copy
     absent: Floats  # time without a copy
@@ -121,7 +139,7 @@ class Sums:
         )
 
     def plus(self, other: Sums) -> Sums:
-        """Return these sums plus those of another path, or of other nodes."""
+        """Return these sums plus those of another path, or of other nodes, as new sums; both stay as they are."""
         added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-3]}
         for name in ("costs", "wholes", "profiles"):
             mine_by_metric, others_by_metric = getattr(self, name), getattr(other, name)
@@ -140,11 +158,12 @@ def compute_shares(
 ) -> Shares:
     """Return the metrics that the sums over a path amount to, as (amount, whole) by (row of the table, metric).
 
-    `names` has, by row of the table, a group's number and a source's row, -1 for all sources; `questions` are those
-    besides freshness, by metric. `cells` are the cells of one path among those of several, and `degraded` says that
-    hosts of a live run were lost. A query is answered if it brings a copy of any source; if no pull can fail and no
-    host was lost, every query is. An answer without a copy of a source, and a copy that no source reaches, are stale,
-    and cost what an infinitely old copy would, unless that is infinite.
+    These are freshness, availability where nodes can crash or hosts were lost, answered where queries can fail, and
+    those of `questions`, by metric. `names` has, by row of the table, a group's number and a source's row, -1 for all
+    sources. `cells` are the cells of one path among those of several, and `degraded` says that hosts of a live run were
+    lost. A query is answered if it brings a copy of any source; if no pull can fail and no host was lost, every query
+    is. An answer without a copy of a source, and a copy that no source reaches, are stale, and cost what an infinitely
+    old copy would, unless that is infinite.
     """
     copies = np.bincount(plan.cells[1], plan.copies, len(plan.groups)) > 0
     may_fail = plan.pulls_may_fail or degraded
@@ -187,9 +206,10 @@ def cell_weights(plan: Plan, g: int, row: int) -> Floats:
 
 
 def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon).
 
-    `spent` counts the wakes in [0, horizon) of each of the clocks with the numbers `clocks`.
+    Keys are (row of the table, `download_rate`). `spent` counts the wakes in [0, horizon) of each of the clocks with
+    the numbers `clocks`.
     """
     if not plan.shown_parts:
         return {}
@@ -200,8 +220,9 @@ def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: fl
 
 
 def rates_of_downloads(plan: Plan, downloads: Floats, horizon: float) -> Shares:
-    """Return the download rates of sources that have a row of their own, as (downloads, horizon) by row and metric.
+    """Return the download rates of sources that have a row of their own, as (downloads, horizon).
 
-    `downloads` has the number of downloads in [0, horizon) of every source.
+    Keys are (row of the table, `download_rate`). `downloads` has the number of downloads in [0, horizon) by the row of
+    the source.
     """
     return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown_parts.items()}

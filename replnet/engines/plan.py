@@ -51,7 +51,11 @@ FEW_SOURCES = 32  # up to so many sources, the network is searched from each of 
 
 
 def plan(network: Network) -> Plan:
-    """Return what the engines derive from a network, column by column; as they are needed if it comes in slices."""
+    """Return the plan of a network: what the engines derive from it.
+
+    All columns that every run needs are made at once, unless the network is emulated in several slices of its sources;
+    then each is made when it is first asked for.
+    """
     compiled = Plan(network.topology)
     if len(compiled.slices) == 1:
         compiled.make_columns()
@@ -69,6 +73,11 @@ class Plan:
     """The processes of a network in columns, its groups and cells, and which sources each node can hear of.
 
     A process is named by its number, a source by its row: its place among the processes, where updates come first.
+    `size` is the number of nodes, `clocks` are those that processes take their instants from, and `lists` those of
+    candidates, which processes name by number. `groups` are their names, and `group` has the number of each node's, -1
+    for sources; `clients` is a mask of nodes. `bandwidth` is in messages per unit of time, by node, inf without a
+    limit; None if no node has one. `delay` is that of messages on links without one of their own, and `delays` has the
+    others by (upstream, downstream).
     """
 
     topology: Topology
@@ -92,23 +101,23 @@ class Plan:
         self.delay, self.delays = topology.delay, topology.delays
 
     def make_columns(self) -> None:
-        """Make all columns that every run needs."""
+        """Make all columns that every run needs, which are otherwise made when first asked for."""
         for name in COLUMNS:
             getattr(self, name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of every node, which take much memory if they are many."""
+        """The names of all nodes, by number; they take much memory if nodes are many."""
         return self.topology.names
 
     @property
     def queue(self) -> int:
-        """The number of messages that may wait at a node with limited bandwidth."""
+        """The most messages that may be in line at a node with limited bandwidth, the one being sent included."""
         return int(self.topology.about.get("queue", 1000))
 
     @property
     def replicas_pay_for_answers(self) -> bool:
-        """Whether replicas spend bandwidth on answers to replicas."""
+        """Whether replicas, and not only sources, spend bandwidth on answers to replicas."""
         return self.topology.about.get("charge") == "both"
 
     @cached_property
@@ -133,11 +142,11 @@ class Plan:
 
     @property
     def rates(self) -> Floats:
-        """The number of wakes of every process per unit of time."""
+        """The number of wakes of every process per unit of time; 0 for processes that never wake."""
         return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
 
     def law(self, process: int) -> Law:
-        """Return the law of the intervals of a process, up to a factor (its rate is in `rates`).
+        """Return the law of the intervals of a process, by its number; its mean is to be scaled to the rate in `rates`.
 
         Of replicas that take turns it is the law of the wakes of all of them together.
         """
@@ -155,7 +164,7 @@ class Plan:
             return np.asarray(shapes / self.clocks.rate[clock])
 
     def candidates(self, process: int) -> Ints:
-        """Return the nodes that a process may ask."""
+        """Return the numbers of the nodes that a process, by its number, may ask; its own node may be among them."""
         return self.lists.of(int(self.processes.candidates[process]))
 
     @cached_property
@@ -185,7 +194,7 @@ class Plan:
 
     @cached_property
     def contact_pools(self) -> dict[int, int]:
-        """The number of the pool of each node whose upstream keeps a list of recent contacts for it, by node."""
+        """The number of its pool, by node, of each node for which its upstream keeps a list of recent contacts."""
         pools: dict[int, int] = {}
         for q in np.flatnonzero(self.processes.recent).tolist():
             pool = int(self.processes.candidates[q])
@@ -285,7 +294,7 @@ class Plan:
 
     @cached_property
     def most_hops(self) -> int:
-        """The most pulls that a copy takes from its source to a node that can hear of it, on the shortest way."""
+        """The most pulls that a copy takes from its source to a node that can hear of it, each by the shortest way."""
         paths = self.copy_paths
         return max(int(paths.steps_from([source])[: self.size].max()) // 2 for source in self.sources.tolist())
 
@@ -300,7 +309,10 @@ class Plan:
 
     @cached_property
     def can_hold(self) -> Flags:
-        """The mask can_hold[s, i] of whether node i can hold a copy of the s-th source: full, for few sources only."""
+        """The mask can_hold[s, i] of whether node i can hold a copy of the source in row s: an array of both sizes.
+
+        It is for networks with few sources only, as it takes that much memory.
+        """
         result = np.zeros((self.sources.size, self.size), np.bool_)
         result[self.reachable_sources.members, self.reachable_sources.owners] = True
         return result
@@ -340,7 +352,10 @@ class Plan:
         return np.searchsorted(row_of * width + group_of, rows * width + groups)
 
     def members(self, group: int) -> Ints:
-        """Return the nodes of a group, or, for a view, the numbers of its choices, which are past all nodes."""
+        """Return the numbers of the nodes of a group, by its number; of a view, the numbers of its choices.
+
+        Those of choices are past all nodes, from `size` on.
+        """
         nodes = np.flatnonzero(self.group == group)
         chosen = [first + np.arange(n) for view, first, n in self.views if self.groups[group] == view.group]
         return np.concatenate([nodes, *chosen])
@@ -362,9 +377,10 @@ class Plan:
         return self.size + sum(count for *_, count in self.views)
 
     def choices(self, run: Words) -> list[Ints]:
-        """Return the nodes of every choice of all views: all combinations if they are few, else some random ones.
+        """Return the nodes of every choice of all views, an array each, in the order of the choices' numbers.
 
-        `run` seeds the random choices.
+        These are all combinations of a view's nodes if there are MOST_CHOICES at most, else as many random ones. `run`
+        has the seed words of the replication, for the random ones.
         """
         choices: list[Ints] = []
         for view, _, count in self.views:
@@ -389,23 +405,23 @@ class Plan:
 
     @cached_property
     def copies_without_source(self) -> Floats:
-        """The number of replicas that can hear of no source, by cell."""
+        """The number of replicas that can hear of no source, by cell; they count for the first source's cells."""
         deaf = np.flatnonzero((self.reachable_sources.sizes == 0) & (self.group >= 0) & ~self.clients)
         cells = self.cell_numbers(np.zeros_like(deaf), self.group[deaf])
         return np.bincount(cells, minlength=self.cells[0].size).astype(float)
 
     @cached_property
     def slices(self) -> list[slice]:
-        """The slices of its sources that a network can be emulated in, one after another; mostly a single one."""
+        """The slices of rows of its sources that a network can be emulated in, one after another; mostly just one."""
         return source_slices(self.topology, COPIES_OF_SLICE)
 
     def part(self, number: int) -> Plan:
-        """Return the plan of one of the `slices`, by its number."""
+        """Return the plan of the network with one of the `slices` of its sources alone, by the number of the slice."""
         return Plan(part_of(self.topology, self.slices[number]))
 
     @cached_property
     def weight(self) -> Floats:
-        """The weight that the source of every cell has in means over sources, 1 on average."""
+        """The weight that the source of every cell has in means over sources, 1 on average over all sources."""
         rows, weights = self.cells[0], self.topology.weights
         return np.ones(rows.size) if weights is None else weights[rows]
 
@@ -413,7 +429,7 @@ class Plan:
     def group_source_rows(self) -> dict[str, tuple[int, int]]:
         """The rows `GROUP of SOURCE` that tables may have: (group's number, source's row) by name.
 
-        Only groups that can hear of several sources have them.
+        Only groups that can hear of several sources have them, and none if sources have weights.
         """
         rows, groups = self.cells
         several = np.bincount(groups, minlength=len(self.groups)) > 1
@@ -444,7 +460,7 @@ class Plan:
 
     @property
     def constant_delay(self) -> float | None:
-        """The one delay of all messages, or None if delays differ or follow a law."""
+        """The one delay of all messages in units of time, or None if delays differ between links or follow a law."""
         return None if isinstance(self.delay, Law) or self.delays else self.delay
 
     @cached_property
@@ -459,7 +475,10 @@ class Plan:
 
     @property
     def pulls_may_fail(self) -> bool:
-        """Whether a pull may remain without a reply, so that only queries that bring a copy count as answered."""
+        """Whether a pull may remain without a reply: there are faults, or bandwidth is limited.
+
+        Then only queries that bring a copy count as answered.
+        """
         return bool(self.faults) or self.bandwidth is not None
 
     @property
@@ -486,25 +505,25 @@ class Plan:
 
     @cached_property
     def slowest_pull_interval(self) -> float:
-        """The longest mean interval of any process of downloads or polls, 0 without any."""
+        """The longest mean interval, in units of time, of a process of downloads or polls that wakes; 0 without any."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS)) & (self.rates > 0)
         return float(1 / self.rates[pulls].min()) if pulls.any() else 0.0
 
     @cached_property
     def longest_pull_gap(self) -> float:
-        """The longest mean time between two pulls of a replica, downloads and polls together; 0 without any."""
+        """The longest mean time between wakes of a node to pull, downloads and polls together; 0 if none wakes."""
         pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS))
         rate_of_node = np.bincount(self.processes.node[pulls], self.rates[pulls], self.size)
         return float(1 / rate_of_node[rate_of_node > 0].min()) if rate_of_node.any() else 0.0
 
     @cached_property
     def pull_rate(self) -> float:
-        """The number of pulls in the network per unit of time."""
+        """The number of pulls of all nodes together per unit of time; a wake that asks k nodes sends k."""
         return float(self.rates @ self.processes.ask)
 
     @cached_property
     def event_rate(self) -> float:
-        """The number of wakes in the network per unit of time."""
+        """The number of wakes of all processes together, updates included, per unit of time."""
         return float(self.rates.sum())
 
     @cached_property
@@ -555,6 +574,6 @@ class Plan:
 
     @property
     def needs_no_past(self) -> bool:
-        """Whether all copies are direct and without delay, so that their age is known without replaying a past."""
+        """Whether all copies are direct and come without delay, so that their age is known without replaying a past."""
         held = int(self.reachable_sources.sizes[~self.clients].sum())
         return self.delay == 0 and not self.delays and self.direct_copies[0].size == held

@@ -72,9 +72,10 @@ def require_order(plan: Plan) -> None:
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
     """Yield the depths of the past to replay, to be tried in turn until the state at time zero is proven stationary.
 
-    `update_age` is the largest age of a source's last update, `delay` the longest delay of a message, and `sets` the
-    number of replications that are run side by side. With `sampled`, freshness is that of updates that are drawn, so
-    that an update after the start of the past settles which copies are stale.
+    Depths are in units of time and grow; a single 0 means that no past is needed. The last one is what can be afforded,
+    and may not be enough. `update_age` is the largest age of a source's last update, `delay` the longest delay of a
+    message, and `sets` the number of replications that are run side by side. With `sampled`, freshness is that of
+    updates that are drawn, so that an update after the start of the past settles which copies are stale.
     """
     depth_for_lines = float(settling_times(plan).max(initial=0.0))
     if plan.needs_no_past and not depth_for_lines:
@@ -104,10 +105,10 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
 
 
 def deepest_look_back(plan: Plan) -> float:
-    """Return the depth beyond which a past is not replayed; infinite if every pull brings what it asks for.
+    """Return the depth, in units of time, beyond which a past is not replayed; infinite if no pull can fail.
 
-    It is the longest time to wait for a copy that may never come, or the time in which as many pulls are sent as we can
-    afford, if that is shorter.
+    It is the longest time to wait for a copy that may never come, or the time in which MOST_PULLS_IN_DOUBT pulls are
+    sent, if that is shorter. Polls of recent contacts count as pulls that can fail.
     """
     return (
         min(look_back_limit(plan), MOST_PULLS_IN_DOUBT / max(plan.pull_rate, 1e-300))
@@ -117,10 +118,10 @@ def deepest_look_back(plan: Plan) -> float:
 
 
 def look_back_limit(plan: Plan) -> float:
-    """Return the depth beyond which a copy is not waited for; infinite if every pull brings what it asks for.
+    """Return the depth, in units of time, beyond which a copy is not waited for; infinite if no pull can fail.
 
     It is the number of pulls from a source to the replica that is farthest from it, times a long wait for a pull that
-    succeeds; infinite as well if no pull may succeed.
+    succeeds; infinite as well if no pull may succeed. Polls of recent contacts count as pulls that can fail.
     """
     if not (plan.pulls_may_fail or plan.has_recent_polls):
         return math.inf
@@ -145,7 +146,7 @@ def look_back_limit(plan: Plan) -> float:
 
 
 def _share_with_room(plan: Plan) -> float:
-    """Return about the least share of pulls for which there is room in the lines of both ends.
+    """Return about the least share, above 0 to 1, of pulls for which there is room in the lines of both ends.
 
     It is 1 if bandwidth is not limited.
     """
@@ -162,10 +163,10 @@ def _share_with_room(plan: Plan) -> float:
 def look_back_further(plan: Plan, depth: float, horizon: float, engine: str, measured: bool) -> Iterator[float]:
     """Yield the depths of the past to replay so that the departures of all copies are known, beginning with `depth`.
 
-    To measure freshness it is enough to know that a copy is stale; its departure may lie further back, and is looked
-    for over about as much time as the path has. If bandwidth is limited, the lines may then differ a little, as they
-    depend on where the path began; so it is not done for a log alone. `engine` is array or step, and `measured` says
-    whether metrics need departures.
+    They are in units of time and grow; the caller stops as soon as one is enough. To measure freshness it is enough to
+    know that a copy is stale; its departure may lie further back, and is looked for over about as much time as the path
+    has. If bandwidth is limited, the lines may then differ a little, as they depend on where the path began; so it is
+    not done for a log alone. `engine` is array or step, and `measured` says whether metrics need departures.
     """
     yield depth
     most = horizon

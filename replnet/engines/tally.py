@@ -54,7 +54,9 @@ STRETCHES_AT_ONCE = 15_000  # as many as of intervals that are drawn at once (re
 class Tally:
     """The sums over [0, horizon) of one path, or of several side by side, to which stretches and answers are added.
 
-    Rows and cells of the r-th path are those of the plan, r times their number further on.
+    Rows and cells of the r-th path are those of the plan, r times their number further on. `sums` has the sums of all
+    paths, and `paths` is their number. `fresh_spans` has the spans in which nodes had fresh copies, as arrays of nodes,
+    begins and ends; None unless freshness of any or all sources is wanted.
     """
 
     def __init__(
@@ -62,8 +64,8 @@ class Tally:
     ) -> None:
         """Begin at time zero, with the `ages` of the last updates before then, by row, and the seed words of all paths.
 
-        An age is infinite if a source never changes. `questions` are those besides freshness, by metric; None stands
-        for none.
+        An age is infinite if a source never changes. `runs` has the seed words, one element per path. `questions` are
+        those besides freshness, by metric; None stands for none.
         """
         self._plan, self._horizon, self._sampled, self._runs = task.plan, task.horizon, task.sampled, runs
         self._questions = questions or {}
@@ -187,7 +189,7 @@ class Tally:
                 self.sums.wholes[name] += whole * number
 
     def _need_later_updates(self, at: Floats) -> Flags:
-        """Return a mask of the instants whose answers have to wait for updates that are not known yet."""
+        """Return a mask of the instants `at` whose answers have to wait for updates that are not known yet."""
         ahead = np.where(at < self._horizon - self._ahead, self._ahead, 0.0)
         return np.asarray(at + ahead > self._updates_until)
 
@@ -220,9 +222,10 @@ class Tally:
         return cell[~certain], [column[~certain] for column in columns]
 
     def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
-        """Yield (law, scales, places) for each law of update ages: the places in `row` with this law, and their scales.
+        """Yield (law, scales, places) for each law of update ages that sources in `row` have.
 
-        No more than STRETCHES_AT_ONCE places come at once.
+        `places` are the indices in `row` of rows with this law, STRETCHES_AT_ONCE at most at a time, and `scales` by
+        how much their ages are longer than the law says.
         """
         laws, number, scale = self._update_ages
         for g, law in enumerate(laws):
@@ -233,7 +236,10 @@ class Tally:
 
     @cached_property
     def _update_ages(self) -> tuple[list[Law], Ints, Floats]:
-        """The different laws of update ages; by row, as two arrays, the number of its law and the scale of its ages."""
+        """The laws of update ages, each once; by row, as two arrays, the number of its law and the scale of its ages.
+
+        An age of a row is its scale times one that follows the law.
+        """
         plan, rows = self._plan, np.arange(self._plan.sources.size)
         which = plan.clocks.law[plan.update_clocks]
         laws_used, number = distinct_with_places(which)
@@ -286,14 +292,17 @@ class Tally:
 
     @cached_property
     def _oldest(self) -> Floats:
-        """The least departure, by row, of copies that are looked into; the age of older ones counts as unknown."""
+        """The least departure, by row, of copies that are looked into; older copies count as of unknown age.
+
+        At least MOST_UPDATES_OF_ONE updates of the source are expected since then.
+        """
         most_updates = max(MOST_UPDATES_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
             return np.asarray(np.maximum(-most_updates / self._rates, FLOOR))
 
     @cached_property
     def _rates(self) -> Floats:
-        """The rate at which the source of every row changes, for all paths."""
+        """The number of updates per unit of time of the source in every row, for all paths; 0 if it never changes."""
         return np.tile(self._plan.clocks.rate[self._plan.update_clocks], self.paths)
 
     def _updates_since(self, row: Ints, departure: Floats) -> Updates:
@@ -372,7 +381,8 @@ class Tally:
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
         """Return the metrics of the r-th path, as (amount, whole) by (row of the table, metric).
 
-        `names` has, by row of the table, the group's number and the source's row, which is -1 for all sources.
+        These are freshness, the metrics of the questions, and where the network asks for it freshness of any and of all
+        sources. `names` has, by row of the table, the group's number and the source's row, which is -1 for all sources.
         """
         cells = self._plan.cells[0].size
         shares = compute_shares(
@@ -385,11 +395,12 @@ class Tally:
     def joint_freshness(
         self, r: int, names: Mapping[str, tuple[int, int]], counted: Flags, since: float, until: float
     ) -> Shares:
-        """Return the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table, metric).
+        """Return the times with a fresh copy of any source, and of all, as (time, whole) by (row of the table, metric).
 
-        `r` is the path. `names` has, by row of the table, the group's number and the source's row; only rows of all
-        sources (-1) get them, and only the nodes in the mask `counted` matter, over [since, until). Empty if the
-        network does not ask for it.
+        `r` is the place of the path in this tally. `names` has, by row of the table, the group's number and the
+        source's row; only rows of all sources (-1) of groups without clients get them. Only the nodes in the mask
+        `counted` matter, over [since, until), and both amounts add up over them. Empty if the network does not ask for
+        it.
         """
         shares = Shares()
         for name, (g, row) in names.items() if self.fresh_spans is not None else ():
@@ -415,9 +426,10 @@ class Tally:
         return profiles
 
     def unknown_shares(self, replication: int, rows: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-        """Return, by name, the share of copies, or of answers, whose age is unknown, where there are any.
+        """Return, by name of a row, the share of copies, or of answers, whose age is unknown; only shares above 0.
 
-        `rows` has for each name the number of the group and the row of the source, which is -1 for all sources.
+        `replication` is the place of the path among those of this tally. `rows` has for each name the number of the
+        group and the row of the source, which is -1 for all sources.
         """
         count, shares = self._plan.cells[0].size, dict[str, float]()
         cells = slice(replication * count, (replication + 1) * count)

@@ -12,10 +12,10 @@ from replnet.processes import CHOICES, ProcessSet, Streams, Words, distinct_with
 
 
 def process_set(plan: Plan, clocks: Ints, run: Words, **size: Any) -> ProcessSet:
-    """Return the generator of the instants of the clocks with these numbers, a row for each, in this order.
+    """Return the generator of the instants of the clocks with the numbers `clocks`, a row for each, in this order.
 
-    `run` has the seed words of the replication, one for all rows or one for each. `size` says how long the windows of
-    the generator are: its arguments `events`, `allocate` and `horizon`.
+    `run` has the seed words of the replication, one for all rows or one for each. `size` may say how long the windows
+    of the generator are, by the arguments `events`, `allocate` and `horizon` of ProcessSet.
     """
     columns, schedule, word = plan.clocks, plan.clocks.schedule[clocks], run + plan.clocks.word[clocks]
     scheduled = [
@@ -29,7 +29,7 @@ def process_set(plan: Plan, clocks: Ints, run: Words, **size: Any) -> ProcessSet
 
 
 def process_streams(plan: Plan, run: Words, processes: Ints, part: int) -> Streams:
-    """Return the random streams of processes for one part of what these draw: CHOICES or LOSSES.
+    """Return the random streams of `processes` (numbers) for one `part` of what these draw: CHOICES or LOSSES.
 
     `run` has the seed words of the replication, one for all processes or one for each.
     """
@@ -38,10 +38,11 @@ def process_streams(plan: Plan, run: Words, processes: Ints, part: int) -> Strea
 
 
 def find_phases(plan: Plan, run: Words, processes: Ints) -> Ints:
-    """Return the phase of every process: of the wakes of its clock, those with n % turns == phase are its own.
+    """Return the phase of each of `processes`: of the wakes of its clock, those with n % turns == phase are its own.
 
-    Here n counts from the first wake after time zero. Replicas that take turns begin with a random one. `run` has the
-    seed words of the replication, one for all processes or one for each.
+    Here n counts from 0 at the first wake after time zero, and `turns` is the number of processes that share the clock,
+    so a phase is 0 to turns - 1. Replicas that take turns begin with a random one. `run` has the seed words of the
+    replication, one for all processes or one for each.
     """
     turn, turns = plan.processes.turn[processes], plan.processes.turns[processes]
     if (turns == 1).all():

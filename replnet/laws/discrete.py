@@ -34,10 +34,10 @@ LONGEST_PRINTED = 200  # intervals: longer lists are only described
 
 
 class Discrete(Law):
-    """An abstract law on finitely many values, in ascending order, each with a weight, relative to the sum of all.
+    """An abstract law on finitely many `values`, in ascending order, each with one of the `weights`.
 
-    Its sums of weights are cumulative: element i is over values from i on (`_beyond`), or over those before i
-    (`_before`).
+    Weights need not add up to 1: the chance of a value is the share of its weight in their sum. Sums of weights are
+    cumulative: element i is over values from i on (`_beyond`), or over those before i (`_before`).
     """
 
     values: Floats
@@ -195,12 +195,15 @@ class Discrete(Law):
 
 
 def _sums_from(terms: Floats) -> Floats:
-    """Return sums from each term to the last, and 0 behind; long doubles keep a million terms exact enough."""
+    """Return sums from each term to the last, and 0 behind: one element more than terms.
+
+    Long doubles keep a million terms exact enough.
+    """
     return np.append(np.cumsum(terms[::-1].astype(np.longdouble))[::-1], 0.0).astype(float)
 
 
 def _sums_before(terms: Floats) -> Floats:
-    """Return sums of the terms before each term, and of all terms behind."""
+    """Return sums of the terms before each term, and of all terms behind: one element more than terms."""
     return np.append(0.0, np.cumsum(terms.astype(np.longdouble))).astype(float)
 
 
@@ -250,7 +253,7 @@ class Empirical(Discrete):
 
     @classmethod
     def from_record(cls, intervals: ArrayLike, text: str, unit: str | None) -> Empirical:
-        """Return the law of `intervals`, counted in this unit; None for plain numbers.
+        """Return the law of `intervals`, which are counted in `unit`, or are plain numbers if that is None.
 
         It is written as `text`, such as trace(file=a.csv), with the unit added as last argument.
         """
@@ -304,7 +307,7 @@ def _check_intervals(intervals: ArrayLike) -> Floats:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class StepAge(Age):
-    """The age of a law on finitely many values, whose tail is a polygon: a mixture of uniforms."""
+    """The age of `law`, one on finitely many values, whose tail is a polygon: a mixture of uniforms."""
 
     law: Discrete
 

@@ -352,7 +352,8 @@ def _check_inverses(law: CheckedLaw, e: Floats, drawn: Floats) -> None:
 def _check_against_tail(law: CheckedLaw, member: str, arguments: Floats, x: Floats, q: Floats) -> None:
     """Raise FieldError unless the tail falls past q at x, the intervals that `member` gives at `arguments`.
 
-    At a jump, q must lie between the tails on both sides; it may miss them by a small error.
+    All three are arrays of one shape. At a jump, q must lie between the tails on both sides; it may miss them by 1e-4,
+    or by a hundredth of q if that is less.
     """
     allowed = np.minimum(TAIL_ERROR, q / 100) + NEGLIGIBLE
     after, before = law.tail(x * (1 + JUMP_WIDTH)), law.tail(x * (1 - JUMP_WIDTH))

@@ -20,6 +20,8 @@ STEEPEST_POWER = 1e4  # an alpha above which rounding of 1 + x / scale shows in 
 class Exponential(Law):
     """Exponential intervals, P(X > x) = exp(-rate x): memoryless, so the age has the same law.
 
+    It is given by its rate or its mean, and raises FieldError unless by one of them, a positive number.
+
     >>> rn.exponential(rate=2).age, float(rn.exponential(rate=2).tail(0))
     (exponential(rate=2), 1.0)
     """
@@ -67,6 +69,8 @@ class Exponential(Law):
 @family("constant(period=2)")
 class Constant(Law):
     """Intervals that are all `period` long; the age is uniform.
+
+    It is given by its period, its rate or its mean, and raises FieldError unless by one of them, a positive number.
 
     >>> rn.constant(period=0.5).rate, rn.constant(period=0.5).age
     (2.0, uniform(low=0, high=0.5))
@@ -121,7 +125,8 @@ class Constant(Law):
 class Pareto(Law):
     """Intervals with a power tail that starts at zero, P(X > x) = (1 + x / scale) ** -alpha.
 
-    Its age is the same family one moment heavier: alpha drops by one.
+    Its age is the same family one moment heavier: alpha drops by one. It is given by alpha and one of rate, mean and
+    scale; at alpha of 1 or less the mean is infinite, and only a scale will do. Raises FieldError for anything else.
 
     >>> rn.pareto(alpha=3, rate=2), rn.pareto(alpha=3, rate=2).age
     (pareto(alpha=3, rate=2), pareto(alpha=2, rate=1))
@@ -188,7 +193,7 @@ class Pareto(Law):
 @final
 @family("uniform(low=0, high=1)")
 class Uniform(Law):
-    """Intervals evenly spread between low and high.
+    """Intervals evenly spread between low and high; raises FieldError unless low is 0 or more, and below high.
 
     >>> rn.uniform(low=0, high=1).mean
     0.5
@@ -253,7 +258,7 @@ class Uniform(Law):
 class Hyperexponential(Numerical):
     """A mixture: exponential at a rate that is chosen anew for each interval; weights are relative to their sum.
 
-    Its age mixes the same rates, each weighted by the time it takes.
+    The weights say how often each rate is chosen. The age mixes the same rates, each weighted by the time it takes.
 
     >>> round(rn.hyperexponential(weights=[0.9, 0.1], rates=[10, 0.5]).mean, 4)
     0.29

@@ -72,15 +72,15 @@ class Law(ABC):
 
     @abstractmethod
     def excess(self, x: Array) -> Array:
-        """Return the integral of the tail from x to infinity, E[(X - x)+]."""
+        """Return the integral of the tail from x to infinity, E[(X - x)+]; infinite if the mean interval is."""
 
     def integrated_tail(self, x: Array) -> Array:
-        """Return the integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
+        """Return the integral of the tail from 0 to x, E[min(X, x)], for finite x also where the mean is infinite."""
         return self.mean - self.excess(x)
 
     @property
     def rate(self) -> float:
-        """The number of events per unit of time."""
+        """The number of events per unit of time, 1 / mean; 0 if the mean interval is infinite."""
         return 1 / self.mean
 
     def cdf(self, x: Array) -> Array:
@@ -101,7 +101,7 @@ class Law(ABC):
             return np.where(cdf < 0.5, -np.log1p(-cdf), -np.log(self.tail(x)))[()]
 
     def solve(self, e: Array) -> Array:
-        """Return the interval x with -log tail(x) = e, to the last digits.
+        """Return the interval x with -log tail(x) = e, to the last digits; if the tail jumps past e, that of the jump.
 
         A standard exponential e gives a draw of the law.
         """
@@ -138,7 +138,7 @@ class Law(ABC):
 
     @property
     def variance(self) -> float:
-        """The variance of the interval."""
+        """The variance of the interval, infinite for heavy tails."""
         return self.second_moment - self.mean**2
 
     @property
@@ -151,7 +151,7 @@ class Law(ABC):
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """The points at which the tail jumps or bends, which quadrature must not step across."""
+        """The points above 0 at which the tail jumps or bends, which quadrature must not step across; empty if none."""
         return ()
 
     @property
@@ -161,11 +161,11 @@ class Law(ABC):
 
     @property
     def unit(self) -> str | None:
-        """The unit in which the law counts time, such as s for a record of dates; None for plain numbers."""
+        """The unit in which the law counts time, such as s for a record of dates; None if it has none, for any unit."""
         return None
 
     def counted_in(self, unit: str) -> Law:
-        """Return the same law with time in this unit; a law of plain numbers stays as it is."""
+        """Return the same law with time in this unit, such as h; a law of plain numbers stays as it is."""
         return self
 
     def require_finite_mean(self) -> None:
@@ -194,7 +194,10 @@ def span_ratio(a: float, b: float) -> Fraction | None:
 
 
 def commensurable(a: float, b: float) -> bool:
-    """Whether lattices of the steps a and b have a common multiple, so that processes on them keep their phases."""
+    """Whether lattices of the steps a and b have a common multiple, so that processes on them keep their phases.
+
+    Only a ratio a / b with a denominator up to 10,000 counts.
+    """
     return span_ratio(a, b) is not None
 
 
@@ -279,6 +282,6 @@ def _reproduces(law: Law, arguments: Mapping[str, Any]) -> bool:
 
 
 def _call_text(law: Law, arguments: Mapping[str, Any]) -> str:
-    """Return the text of a law with these arguments."""
+    """Return the text of a law of this class with these arguments, by name, such as pareto(alpha=3, rate=2)."""
     values = (f"{name}={list_text(a) if isinstance(a, tuple) else number_text(a)}" for name, a in arguments.items())
     return f"{type(law).__name__.lower()}({', '.join(values)})"

@@ -45,12 +45,12 @@ class Numerical(Law):
 
     @property
     def around(self) -> float:
-        """The order of magnitude of its intervals."""
+        """The order of magnitude of its intervals, by default their mean."""
         return self.mean
 
     @property
     def end(self) -> float:
-        """The end of its support: no interval is longer."""
+        """The end of its support: no interval is longer; infinite if there is none."""
         return math.inf
 
     def solve(self, e: Array) -> Array:
@@ -70,7 +70,10 @@ class Numerical(Law):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Age(Numerical):
-    """The time since the last event of a stationary renewal process with intervals of `law`."""
+    """The time since the last event of a stationary renewal process with intervals of `law`, as a law of its own.
+
+    Raises FieldError if the mean of `law` is infinite.
+    """
 
     law: Law
 
@@ -124,7 +127,10 @@ class Age(Numerical):
 
 @lru_cache(maxsize=256)
 def excess_integral(law: Law) -> TailIntegral:
-    """Return the integrals of the law's excess E[(X - x)+] as a function of x, from 0 on and to infinity; cached."""
+    """Return the object that integrates the law's excess E[(X - x)+], from 0 to any x and from x to infinity.
+
+    It is computed once for each law.
+    """
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
 
 
@@ -154,7 +160,7 @@ class TailIntegral:
         self._before = np.append(0.0, np.cumsum(self._panel_integrals))
 
     def beyond(self, x: Array) -> Array:
-        """Return the integral of f from x to infinity."""
+        """Return the integral of f from x to infinity, for a number or an array; infinite if it diverges."""
         x = np.asarray(x, dtype=float)
         if self._power <= 1:
             return np.full_like(x, math.inf)[()]
@@ -167,14 +173,14 @@ class TailIntegral:
         return np.where(x >= self._last, beyond_last_panel, np.maximum(inside, 0.0))[()]
 
     def before(self, x: Array) -> Array:
-        """Return the integral of f from 0 to x."""
+        """Return the integral of f from 0 to x, for a number or an array."""
         x = np.asarray(x, dtype=float)
         panel, from_left_edge = self._find_panel(x)
         inside = self._before[panel] + from_left_edge
         return np.where(x >= self._last, self._before[-1] + self._far_before(x), inside)[()]
 
     def first_moment(self) -> float:
-        """Return the integral of x f(x) over the half line."""
+        """Return the integral of x f(x) from 0 to infinity; infinite if it diverges."""
         if self._height and self._power <= 2 + 1e-9:
             return math.inf
         edges, powers = self._curve.edges, self._curve.powers

@@ -36,7 +36,7 @@ INTEGRALS_TO_POINTS = ((_POINTS[:, None] ** _DEGREES - (-1.0) ** _DEGREES) / _DE
 
 
 def panel_points(low: Array, high: Array) -> Array:
-    """Return the interpolation points of the panels from `low` to `high`, ascending, on a new last axis."""
+    """Return the 14 interpolation points of each of the panels from `low` to `high`, ascending, on a new last axis."""
     low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
     return (low + high) / 2 + (high - low) / 2 * _POINTS
 
@@ -84,7 +84,7 @@ class Curve:
     beyond: float  # the value past the last edge
 
     def __call__(self, x: Array) -> Array:
-        """Return the values at the points x."""
+        """Return the values at the points x, a number or an array, in its shape; past the last edge `beyond`."""
         x = np.asarray(x, dtype=float)
         return self.along(x[..., None], x)[..., 0]
 
@@ -111,7 +111,7 @@ class Curve:
         return Curve(self.edges, self.powers[1:] * degree * 2 / np.diff(self.edges), 0.0)
 
     def panel_integrals(self) -> Floats:
-        """Return the integral over each panel."""
+        """Return the integral over each panel, as an array with an element per panel."""
         even_powers = self.powers[::2]  # odd ones cancel between t = -1 and t = 1
         means = (even_powers / np.arange(1, 2 * len(even_powers), 2)[:, None]).sum(axis=0)
         return np.asarray(means * np.diff(self.edges))
@@ -131,18 +131,21 @@ class Curve:
         return Curve(self.edges, powers, float(reached[-1]))
 
     def times(self, factor: float) -> Curve:
-        """Return the curve times a factor."""
+        """Return the curve times a factor, its value past the last edge too."""
         return Curve(self.edges, self.powers * factor, self.beyond * factor)
 
     def complement(self) -> Curve:
-        """Return 1 minus the curve."""
+        """Return 1 minus the curve, also past the last edge, as a curve."""
         powers = -self.powers
         powers[0] += 1
         return Curve(self.edges, powers, 1 - self.beyond)
 
 
 def sample_panels(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
-    """Return f at the points of the panels from `low` to `high`, a column for each; f takes them in a flat array."""
+    """Return f at the points of the panels from `low` to `high`, with a row per point and a column per panel.
+
+    f is called once, with all points in a flat array.
+    """
     return np.asarray(f(panel_points(low, high).ravel())).reshape(len(low), NODES).T
 
 

@@ -25,6 +25,9 @@ SMALL_TAIL, OCTAVES_CHECKED = 1e-12, 100
 class Scipy(Numerical):
     """The distribution `name` of scipy.stats with its shape parameters, loc and scale.
 
+    Raises FieldError for other parameters, and for a distribution that reaches below 0, has no finite mean, or which
+    SciPy computes too roughly.
+
     >>> round(rn.scipy(name="invgauss", mu=0.5).mean, 4)
     0.5
     """
@@ -167,7 +170,7 @@ def _frozen_distribution(law: Scipy) -> Any:
 
 @lru_cache(maxsize=256)
 def _tail_integral(law: Scipy) -> TailIntegral:
-    """Return the integrals of the law's tail, from 0 to any x and from x to infinity; cached."""
+    """Return the object that integrates the law's tail, from 0 to any x and from x to infinity; computed once."""
     return TailIntegral(law.tail, around=float(_frozen_distribution(law).mean()), bends=law.breaks, end=law.end)
 
 

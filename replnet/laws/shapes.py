@@ -25,6 +25,8 @@ LARGEST_UNIT_MEAN = 1e50  # times the scale: a mean beyond that leaves no digits
 class Weibull(Law):
     """Intervals with P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above.
 
+    It is given by its shape, about 0.025 or more, and one of rate, mean and scale; else it raises FieldError.
+
     >>> rn.weibull(shape=0.6, rate=2).mean
     0.5
     """
@@ -77,6 +79,8 @@ class Weibull(Law):
 @family("gamma(shape=2, rate=2)")
 class Gamma(Numerical):
     """Intervals that are a sum of `shape` exponential stages of mean `scale`, for any shape above zero.
+
+    It is given by its shape and one of rate, mean and scale; else it raises FieldError.
 
     >>> rn.gamma(shape=2, rate=2).second_moment
     0.375
@@ -144,6 +148,8 @@ def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
 @family("lognormal(sigma=1, rate=2)")
 class Lognormal(Numerical):
     """Intervals scale * exp(sigma * N) with N standard normal; scale is the median.
+
+    It is given by sigma, about 15 or less, and one of rate, mean and scale; else it raises FieldError.
 
     >>> rn.lognormal(sigma=1, mean=2).mean
     2.0

@@ -76,8 +76,8 @@ def describes_law(value: object) -> bool:
 def at_rate(shape: Law | str, rate: float) -> Law:
     """Return a law of the same shape with `rate` events per unit of time.
 
-    A shape given as a text is that of a law without its rate, such as pareto(3). Raises FieldError if the law cannot
-    have another rate, as none of its parameters is its scale.
+    A shape given as a text is that of a law without its rate, such as pareto(3). Raises FieldError if none of the law's
+    parameters is its scale, so that it cannot have another rate.
     """
     if isinstance(shape, str):
         from replnet.text import call_of, with_parameter
@@ -148,7 +148,7 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
 
 
 def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
-    """Return the law of `family` with these arguments, without and with names.
+    """Return the law of `family` with these arguments, without names (`positional`) and by name (`named`).
 
     Relative file names count from `folder`. Raises FieldError, with the argument, if the family is unknown or refuses
     one.
@@ -177,7 +177,7 @@ def _own_family(name: str) -> tuple[Maker, str] | None:
 
 
 def law_families() -> Mapping[str, tuple[Maker, str]]:
-    """Return every family of this package by name: its class or function, and an example text.
+    """Return every family of this package by its name in small letters: its class or function, and an example text.
 
     Loads all their modules.
     """

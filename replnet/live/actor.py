@@ -30,10 +30,11 @@ class HostActor:
     """A process with one host. All methods but `prepare`, `begin` and `finish` return at once; a thread does the work.
 
     A call or its answer may get lost and is then repeated: so every method does and returns the same the second time.
+    Hosts are known by their numbers, from 0.
     """
 
     def __init__(self, clock: Clock = time, threaded: bool = True) -> None:
-        """`clock` is that of this process. Unless it is `threaded`, its caller has to take its turns."""
+        """`clock` is that of this process. Unless it is `threaded`, its caller has to call `turn` again and again."""
         self._clock, self._threaded = clock, threaded
         self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         # Of their own, as the last ones may still be under way when a run begins.
@@ -46,7 +47,7 @@ class HostActor:
         self._running = False
 
     def hello(self) -> tuple[str, str, int]:
-        """Return the boot id (empty if there is none) and the name of its machine, and the id of its process."""
+        """Return the boot id (empty if there is none) and the host name of its machine, and the id of its process."""
         return boot_id(), socket.gethostname(), os.getpid()
 
     def clock(self) -> float:
@@ -54,15 +55,15 @@ class HostActor:
         return self._clock.monotonic()
 
     def meet(self, addresses: list[Any]) -> None:
-        """Take the addresses of all hosts, by number, itself included, to send batches to."""
+        """Take the addresses of all hosts, by number, itself included, in the place of earlier ones, to send to."""
         self._addresses = list(addresses)
 
     def deliver(self, batch: bytes) -> None:
-        """Take a batch of a run."""
+        """Take a batch of messages of a run, as bytes, for the next turn."""
         self._arrivals.put(batch)
 
     def deliver_echo(self, batch: bytes) -> None:
-        """Take a batch of a measurement."""
+        """Take a batch of messages of a measurement, as bytes, for the next turn."""
         self._echoes.put(batch)
 
     def _send(self, host: int, batch: bytes) -> None:
@@ -70,25 +71,25 @@ class HostActor:
         self._addresses[host].deliver(batch)
 
     def echo(self) -> None:
-        """Begin to answer the batches of measurements, until a run begins."""
+        """Begin to answer batches of measurements, which goes on until a run begins."""
         self._start_turns()
 
     def measure(self, me: int, to: int, size: int, seconds: float) -> None:
-        """Start to measure what messages to host `to` cost: `size` pulls and their replies go there and back for
-        `seconds`.
+        """Start to measure what messages to host `to` cost; `me` is the number of this host.
 
-        `me` is the number of this host.
+        For `seconds`, `size` pulls and their replies go there and back, again and again.
         """
         self._echo.start(me, to, size, seconds)
 
     def measurement(self) -> Echoed:
-        """Return the result of the latest measurement that this host has started."""
+        """Return the result of the latest measurement that this host has started, or of its rounds so far."""
         return self._echo.result()
 
     def prepare(self, task: Task, assignment: Assignment) -> float:
         """Make the nodes of an assignment; return how many seconds that took.
 
-        Before, a first incarnation runs a short path of a small network in virtual time, so that all code is compiled.
+        Before, and not timed, a first incarnation runs a short path of a network of at most MOST_NODES_WARMED_UP nodes
+        in virtual time, so that all code is compiled.
         """
         if assignment.incarnation == 0 and task.plan.size <= MOST_NODES_WARMED_UP:
             # On a machine that is new to replnet kernels are not compiled yet; that must not happen in the run.
@@ -101,10 +102,10 @@ class HostActor:
         return self._clock.monotonic() - begun
 
     def begin(self, zero: float, scale: float, incarnations: list[int]) -> None:
-        """Start the run: model time zero is when the clock of this machine shows `zero`, and a unit takes `scale`
-        seconds.
+        """Start the run: model time zero is when the clock of this machine shows `zero`.
 
-        `incarnations` are, by number, those of the hosts whose addresses this host has.
+        A unit of model time takes `scale` seconds. `incarnations` are, by number, those of the hosts whose addresses
+        this host has. `prepare` must have been called.
         """
         self._end_turns()
         assert self._run is not None
@@ -116,24 +117,31 @@ class HostActor:
         self._start_turns()
 
     def meet_successor(self, host: int, incarnation: int, address: Any) -> None:
-        """Take the address of a new incarnation of a host, between two events."""
+        """Take the address of a new incarnation of another host, between two events.
+
+        Messages that wait to be sent to its predecessor are dropped.
+        """
         self._arrivals.put(partial(self._replace, host, incarnation, address))
 
     def _replace(self, host: int, incarnation: int, address: Any) -> None:
-        """Write to this incarnation of a host from now on; do nothing if this host does so already."""
+        """Write to this incarnation of a host, at `address`, from now on.
+
+        Nothing happens if this host writes to it, or to a later one, already.
+        """
         assert self._run is not None
         if not self._run.host.mailbox.knows(host, incarnation):
             self._addresses[host] = address
             self._run.host.meet(host, incarnation)
 
     def cut(self, horizon: float) -> None:
-        """End the run at this instant of model time."""
+        """End the run at the instant `horizon` of model time, earlier than planned."""
         assert self._run is not None
         self._arrivals.put(partial(self._run.host.cut, horizon))
 
     def status(self, blocks_heard: int) -> Status:
-        """Return the state of the host, with the blocks of log rows after the first `blocks_heard`, which have arrived.
+        """Return the state of the host, with blocks of log rows.
 
+        `blocks_heard` is how many blocks have arrived at the caller: these are forgotten, and the later ones returned.
         Raise a RuntimeError with the traceback if a turn has failed.
         """
         if self._failed:
@@ -142,17 +150,18 @@ class HostActor:
         return self._run.status(blocks_heard)
 
     def finish(self, blocks_heard: int) -> Status:
-        """End the turns and return the results of the run, with the blocks of log rows after the first
-        `blocks_heard`.
+        """End the turns and return the results of the run, with the last blocks of log rows.
+
+        `blocks_heard` is how many blocks have arrived at the caller: these are forgotten, and the later ones returned.
         """
         self._end_turns()
         assert self._run is not None
         return self._run.finish(blocks_heard)
 
     def turn(self, patience: float) -> float:
-        """Wait up to `patience` seconds for what comes, and act upon it; return for how long it can wait after that.
+        """Wait up to `patience` seconds for what comes, and act upon it; return the seconds until the next turn is due.
 
-        An error is raised by the next `status`, and ends the turns.
+        That is infinite before a run. An error is raised by the next `status`, and ends the turns.
         """
         try:
             if self._run is not None and self._running:
@@ -178,7 +187,7 @@ class HostActor:
             self._thread.start()
 
     def _end_turns(self) -> None:
-        """Tell the thread to end, and wait up to ten seconds until it has."""
+        """Tell the thread to end, if there is one, and wait up to ten seconds until it has."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(10)

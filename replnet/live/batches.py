@@ -40,7 +40,7 @@ def pack(head: Head, parcels: list[TimedMessage]) -> bytes:
 
 
 def unpack(batch: bytes) -> tuple[Head, list[TimedMessage]]:
-    """Return the head of a batch (host, incarnation, number) and its messages."""
+    """Return the head of a batch (host, incarnation, number), as `pack` made it, and the list of its messages."""
     head, columns, bodies = pickle.loads(batch)
     new = tuple.__new__  # what NamedTuples do in the end
     messages = [new(MESSAGES[len(body)], body) for body in bodies]
@@ -50,7 +50,11 @@ def unpack(batch: bytes) -> tuple[Head, list[TimedMessage]]:
 @final
 @dataclass
 class _Peer:
-    """Another host: messages that wait to be sent to it, and the numbers of its batches that have come."""
+    """Another host: messages that wait to be sent to it, and the numbers of its batches that have come.
+
+    Messages (`parcels`) are sent to incarnation `met`, the next batch with this `number` and not before the instant
+    `free_at`. Batches are taken from incarnation `heard`: all numbers below `next` have come, and those in `early`.
+    """
 
     met: int = 0  # the incarnation that messages are sent to
     parcels: list[TimedMessage] = field(default_factory=list)
@@ -65,7 +69,9 @@ class _Peer:
 class Mailbox:
     """The messages that a host sends to other hosts and gets from them.
 
-    `me` and `incarnation` are those of the host itself, and `send` carries a batch to the host with a number.
+    `me` and `incarnation` are those of the host itself, and `send` carries a batch to the host with a number. `gap` is
+    the least time between two batches to one host, in the unit of `now` in `flush`. It counts the `messages` put in and
+    the `batches` sent, and of those that came the ones `taken` and the ones `repeated`.
     """
 
     def __init__(self, me: int, incarnation: int, send: Callable[[int, bytes], None]) -> None:
@@ -76,12 +82,15 @@ class Mailbox:
         self._peers = defaultdict[int, _Peer](_Peer)
 
     def put(self, host: int, parcel: TimedMessage) -> None:
-        """Add a message to those that wait to be sent to the host with this number."""
+        """Add a message to those that wait to be sent to the host with this number, and count it."""
         self.messages += 1
         self._peers[host].parcels.append(parcel)
 
     def flush(self, now: float) -> None:
-        """Send a batch with all waiting messages to each host that has any, if it got none within the last `gap`."""
+        """Send a batch with all waiting messages to each host that has any, if it got none within the last `gap`.
+
+        `now` is the present instant of model time.
+        """
         for host, peer in self._peers.items():
             if peer.parcels and peer.free_at <= now:
                 self._send(host, pack((self._me, self._incarnation, peer.number), peer.parcels))
@@ -89,11 +98,14 @@ class Mailbox:
                 self.batches += 1
 
     def next_at(self) -> float:
-        """Return the instant from which the next waiting messages may be sent; inf if none wait."""
+        """Return the instant of model time from which some waiting message may be sent; inf if none wait."""
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def open(self, batch: bytes) -> list[TimedMessage]:
-        """Return the messages of a batch that has come; none if it came before, or is of an old incarnation."""
+        """Return the messages of a batch that has come; none if it came before, or is of an old incarnation.
+
+        The batch is counted, as taken or as repeated.
+        """
         head, parcels = unpack(batch)
         return parcels if self.is_new(head) else []
 
@@ -116,9 +128,7 @@ class Mailbox:
         return True
 
     def _hear(self, peer: _Peer, incarnation: int) -> None:
-        """If this incarnation of a host is newer than the one heard so far, take batches from it alone, from the first
-        on.
-        """
+        """Take batches of a host from this incarnation alone, from number 0 on, if it is newer than any heard."""
         if incarnation > peer.heard:
             peer.heard, peer.next, peer.early = incarnation, 0, set()
 
@@ -127,8 +137,9 @@ class Mailbox:
         return self._peers[host].met >= incarnation
 
     def meet(self, host: int, incarnation: int) -> None:
-        """Send to this new incarnation of a host from now on; drop messages that wait for its predecessor, and batches
-        from that.
+        """Send to this new incarnation of a host from now on.
+
+        Messages that wait for its predecessor are dropped, and so are batches from that if any still come.
         """
         peer = self._peers[host]
         peer.met, peer.parcels, peer.number, peer.free_at = incarnation, [], 0, -np.inf

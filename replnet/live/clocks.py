@@ -24,10 +24,10 @@ class Clock(Protocol):
     """The time of a process, in seconds: the module `time`, or a clock that a test turns."""
 
     def monotonic(self) -> float:
-        """Return the time."""
+        """Return the time of a clock that never goes back, in seconds from an instant of its own."""
 
     def process_time(self) -> float:
-        """Return the CPU time that the process has used."""
+        """Return the CPU seconds that the process has used."""
 
     def sleep(self, seconds: float, /) -> None:
         """Wait for so many seconds."""
@@ -36,7 +36,10 @@ class Clock(Protocol):
 @final
 @dataclass(frozen=True)
 class Offset:
-    """The time that a host's clock shows when the driver's shows zero, and how wrong that may be; both in seconds."""
+    """The time that a host's clock shows when the driver's shows zero, and how wrong that may be; both in seconds.
+
+    `seconds` is above 0 if the host's clock is ahead, and may be off by `error` to either side.
+    """
 
     seconds: float = 0.0
     error: float = 0.0
@@ -45,7 +48,11 @@ class Offset:
 @final
 @dataclass(frozen=True)
 class Standstill:
-    """A time in which a process, named by `who`, could not run, as it was stopped or swapped out."""
+    """A time in which a process, named by `who`, could not run, as it was stopped or swapped out.
+
+    It began at the instant `at` of model time and took so many `seconds` of the clock. `nodes` names those that were
+    late by it, and `spared` is the number of processes that were to be killed meanwhile, and were not.
+    """
 
     who: str
     at: float  # model time
@@ -63,15 +70,14 @@ class Heartbeat:
     """A measure of how long a process stood still; it must beat much more often than every LEAST_STANDSTILL seconds."""
 
     def __init__(self, clock: Clock, since: float = math.inf) -> None:
-        """`since` is when it should have begun to beat, if that is over; else the first beat measures from now."""
+        """`since` is the instant of `clock` from which the first beat measures; if it is not over yet, that is now."""
         self._clock = clock
         self._last, self._worked = min(clock.monotonic(), since), clock.process_time()
 
     def beat(self) -> float:
-        """Return the seconds for which the process stood still since the last beat; 0 if they are at most
-        LEAST_STANDSTILL.
+        """Return the seconds for which the process stood still since the last beat: neither waited for nor worked.
 
-        Those are the seconds in which it used no CPU time.
+        They are the seconds of the clock less the CPU time used; 0 if they are at most LEAST_STANDSTILL.
         """
         now, worked = self._clock.monotonic(), self._clock.process_time()
         still = now - self._last - (worked - self._worked)
@@ -80,18 +86,19 @@ class Heartbeat:
 
 
 def boot_id() -> str:
-    """Return an id of this machine since its start, empty if there is none; processes with the same id share the
-    monotonic clock.
+    """Return an id of this machine since its start, empty if there is none.
+
+    Processes with the same id share the monotonic clock.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     return boot.read_text().strip() if boot.exists() else ""
 
 
 def measure_offset(ask: Callable[[], float], clock: Callable[[], float], rounds: int = CLOCK_READINGS) -> Offset:
-    """Return the offset of the clock that `ask` reads from the clock that `clock` reads, the most accurate of `rounds`
-    readings.
+    """Return the offset of the clock that `ask` reads from the clock that `clock` reads.
 
-    Both return seconds; `ask` may take long.
+    It is above 0 if the former is ahead. Both return seconds; `ask` may take long. Of `rounds` readings the one with
+    the least error counts.
     """
     offsets = []
     for _ in range(rounds):

@@ -17,7 +17,11 @@ from replnet.workers import ClusterNode, join_cluster
 @final
 @dataclass(frozen=True)
 class CheckedNode:
-    """A node of a cluster with its measurements; None if replnet cannot run there."""
+    """A node of a cluster with its measurements, both None if replnet cannot run there.
+
+    `offset` is that of its clock from the clock of this process, and `costs` are those of messages between it and the
+    first node of the cluster that can run replnet.
+    """
 
     node: ClusterNode
     offset: Offset | None = None  # of its clock, from that of this process

@@ -58,12 +58,12 @@ def run_live(
 ) -> Live:
     """Run [0, horizon) of model time on the wall clock, every replication at the same time, and return the result.
 
-    `hosts` processes share the nodes of all replications (None: one per CPU), in the Ray cluster at `address` (None: a
-    local one, if none is set). One that is lost is replaced, and its outage is in the result. `time_scale` is in
-    seconds per unit; None takes one from the cost of messages, and if that turns out too fast, begins anew at a slower
-    one, once. Ctrl-C ends the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has
-    happened, each once. Raises LiveLost if nothing is left to go on with, RayUnreachableError without
-    Ray, ValueError for numbers that cannot be.
+    `hosts` processes share the nodes of all replications (None: one per CPU; "per-node": one for each node; MOST_HOSTS
+    at most), in the Ray cluster at `address` (None: a local one, if none is set). One that is lost is replaced, and its
+    outage is in the result. `time_scale` is in seconds per unit; None takes one from the cost of messages, and if that
+    turns out too fast, begins anew at a slower one, once. Ctrl-C ends the run with what there is. `watch` is called
+    with glimpses; `log` is handed rows of what has happened, each once. Raises LiveLost if nothing is left to go on
+    with, RayUnreachableError without Ray, ValueError for numbers that cannot be.
     """
     plan, horizon = task.plan, task.horizon
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
@@ -91,7 +91,7 @@ def run_on(
 ) -> Live:
     """Run [0, horizon) of model time in `hosts` processes that this transport starts, as `run_live` does in Ray.
 
-    None stands for one host per CPU, and at most one per node.
+    None stands for one host per CPU, and at most one per node or MOST_HOSTS. The processes are killed at the end.
     """
     plan, clock = task.plan, transport.clock
     at = place(plan, hosts or max(1, min(int(transport.cpus), len(plan.names), MOST_HOSTS)))
@@ -127,9 +127,9 @@ def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
 
 
 def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
-    """Return (instant, host) of processes to be killed in the only replication of a run.
+    """Return (instant of model time, host) of processes to be killed in the only replication of a run.
 
-    They are those of a single node, whenever it crashes and loses its copy. `at` is the host of every node.
+    They are the processes with a single node, whenever this crashes and loses its copy. `at` is the host of every node.
     """
     turns = Outages(task.plan, seed_words(task.seed, 0), 0.0, task.horizon).turns
     return [
@@ -142,7 +142,7 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
 def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int | None:
     """Return into how many hosts the nodes are put: `hosts`, or the number of nodes for "per-node".
 
-    None is left to the number of CPUs. Raise a ValueError if the number is below 1 or above MOST_HOSTS.
+    None stays None, and is left to the number of CPUs. Raise a ValueError if the number is below 1 or above MOST_HOSTS.
     """
     n = len(plan.names) if hosts == "per-node" else hosts
     if n is not None and not 1 <= n <= MOST_HOSTS:
@@ -155,7 +155,7 @@ def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int
 class _Start:
     """The beginning of a live run, up to time zero: preparing its hosts, its pace and its clocks.
 
-    `at` is the host of every node.
+    `at` is the host of every node, and `replications` the number of those that run at once.
     """
 
     task: Task
@@ -164,10 +164,10 @@ class _Start:
     replications: int
 
     def states(self, assignments: list[Assignment]) -> list[HostState]:
-        """Wait for all processes, compare their clocks with this one, and make their nodes; return the state of each
-        host.
+        """Wait for all processes, compare their clocks with this one, and make their nodes; return the hosts' states.
 
-        `assignments` are those of the hosts, by number. Raise LiveLost if a host does not answer.
+        `assignments` are those of the hosts, by number, and so are the states. Raise LiveLost if a host does not
+        answer.
         """
         hello = self.hosts.call("hello", patience=START_SECONDS)
         boot_id_here, offsets = boot_id(), list[Offset]()
@@ -190,9 +190,9 @@ class _Start:
         return replace(carried, handling=self._handling_cost(walk))
 
     def _handling_cost(self, walk: StepRun) -> float:
-        """Return the CPU seconds per wake or message inside a host.
+        """Return the CPU seconds per wake or message inside a host, which is a mean over about EVENTS_TIMED of them.
 
-        They are measured by running `walk` on, as virtual time has the same events.
+        They are measured by running `walk` on, past time zero, as virtual time has the same events.
         """
         length = EVENTS_TIMED / work_of(self.task.plan).sum()
         walk.run_until(length)  # the first wake of a process costs much more than those that follow
@@ -201,16 +201,16 @@ class _Start:
         return (time.thread_time() - begun) / EVENTS_TIMED
 
     def scale(self, costs: Costs) -> float:
-        """Return the default number of seconds per unit of model time, for messages and events of these costs."""
+        """Return the default number of seconds per unit of model time, for messages and events of these `costs`."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, self.hosts.transport.cpus)
 
     def begin(self, states: list[HostState], scale: float) -> float:
-        """Let all hosts begin the run at `scale` seconds per unit; return the instant of time zero by the clock of this
-        process.
+        """Let all hosts begin the run at `scale` seconds per unit of model time; return when time zero is.
 
-        That is a moment ahead, for calls to reach all of them.
+        That is an instant of the clock of this process, a moment ahead, for calls to reach all hosts. `states` are
+        theirs.
         """
         zero = self.hosts.transport.clock.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
@@ -219,10 +219,9 @@ class _Start:
 
 
 def message_costs(hosts: Hosts, pairs: list[tuple[int, int]]) -> Costs:
-    """Return the costs of messages between the hosts of these pairs of numbers, measured for all pairs at the same
-    time.
+    """Return the costs of messages between the hosts of these pairs of numbers; their `handling` is left 0.
 
-    The pair whose messages took longest counts.
+    All pairs are measured at the same time, and the one whose messages took longest counts.
     """
     rounds = []
     hosts.call("echo")
@@ -299,7 +298,7 @@ def _path(
 def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floats:
     """Return the departures of all copies at the end of a replication, a row per source and a column per node.
 
-    The departure is NOT_HELD where a node holds no copy or its host was lost.
+    A departure is NOT_HELD where a node holds no copy or its host was lost at the end.
     """
     copies = np.full((plan.sources.size, plan.size), NOT_HELD)
     for state in states:
@@ -309,7 +308,10 @@ def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floa
 
 
 def _summary(state: HostState) -> HostSummary:
-    """Return the measurements of one host, over all its incarnations; its load is 0 if it was lost at the end."""
+    """Return the measurements of one host, over all its incarnations.
+
+    Its `busy` and `cpu` are those of the last one, and 0 if that was lost at the end.
+    """
     seen, end = [report.statistics for report in state.reports], state.finished
     return HostSummary(
         nodes=state.assignment.at.count(state.assignment.me),
@@ -324,7 +326,10 @@ def _summary(state: HostState) -> HostSummary:
 
 
 def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
-    """Return the times in which a host could not run, with the names of its nodes; none if it was lost at the end."""
+    """Return the times in which the last process of a host could not run, with the names of its nodes.
+
+    There are none if it was lost at the end.
+    """
     me = state.assignment.me
     nodes = tuple(name for name, host in zip(plan.names, state.assignment.at, strict=True) if host == me)
     return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

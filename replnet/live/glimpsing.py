@@ -21,12 +21,12 @@ def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
     """Return a function that takes the replications of a run so far, and calls `watch` with a Glimpse of them.
 
     It does so at most every SECONDS_BETWEEN seconds until all that were planned have come, and then each time. Time and
-    horizon of the Glimpse are those of all replications together, one after another.
+    horizon of the Glimpse are those of all replications together, one after another, and its messages and slip are 0.
     """
     due = time.monotonic()
 
     def send(series: Replications[Path]) -> None:
-        """Call `watch` with the mean freshness and the counts of these replications, unless it was called just now."""
+        """Call `watch` with the mean freshness and summed counts of these replications, unless it was just called."""
         nonlocal due
         paths = series.paths
         whole = max(series.first, len(paths))

@@ -45,7 +45,13 @@ LogRows: TypeAlias = tuple[int, Columns]
 @final
 @dataclass(frozen=True)
 class Assignment:
-    """The part of one host in a run, besides the task that all share: its nodes, and their states at the start."""
+    """The part of one host in a run, besides the task that all share: its nodes, and their states at the start.
+
+    `me` is the number of the host, and `at` has the host of every node. By replication, `presents` are the states of
+    its nodes at the start, and `unknown` the departures that stand for copies from before the replayed past. It runs
+    from the instant `since` to `horizon`, in model time; wakes before are left out. `logged` is whether to hand over a
+    log of all events, and `incarnation` the number of the host's process, from 0.
+    """
 
     me: int  # the number of the host
     at: tuple[int, ...]  # the host of every node
@@ -59,7 +65,7 @@ class Assignment:
     def successor(self, incarnation: int, since: float, horizon: float) -> Assignment:
         """Return the assignment of the next incarnation: the same nodes without copies, and no message under way.
 
-        It runs from the instant `since` to `horizon`.
+        It has the number `incarnation`, and runs from the instant `since` to `horizon`.
         """
         blank = tuple(RunnerState({}, [], {}, {}, None) for _ in self.presents)
         return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
@@ -70,11 +76,10 @@ class Assignment:
         return np.flatnonzero(np.array(self.at) == self.me)
 
     def wakes_of(self, instants: Instants, process: int) -> tuple[Iterator[float], int]:
-        """Return the instants of a process after `since` (all of them for a first incarnation), and how many of these
-        come before time zero.
+        """Return the instants of a process after `since`, and how many of these come before time zero.
 
-        The number is negative if instants have passed since time zero: choices are numbered by wakes from then on, so
-        that a late start goes on with the number of its first wake.
+        A first incarnation gets all of them. The number is negative if instants have passed since time zero: choices
+        are numbered by wakes from then on, so that a late start goes on with the number of its first wake.
         """
         wakes, before = instants.of(process), instants.before(process)
         if self.incarnation == 0:
@@ -89,7 +94,13 @@ class Assignment:
 @final
 @dataclass
 class Statistics:
-    """Delays and numbers of messages in one host, over all replications."""
+    """Delays, in model time, and numbers of messages in one host, over all replications.
+
+    By the group of the asker, `delays` are those of replies and `late` how much later these came than by the network's
+    own delays. `responses` are those to queries, from when they were due, and `slip` is by how much wakes came later
+    than planned. `said` counts the messages of its nodes, `crossed` those to other hosts, `batches` those sent to other
+    hosts, `taken` those that came, each once, and `repeated` those that had come before.
+    """
 
     delays: list[Spread]  # of replies, by the group of the asker
     late: list[Spread]  # how much later replies came than by the delays of the network, by the group of the asker
@@ -105,7 +116,13 @@ class Statistics:
 @final
 @dataclass(frozen=True)
 class ReplicationTally:
-    """The sums of one replication in one host, from which shares of time and answers are made."""
+    """The sums of one replication in one host, from which shares of time and answers are made.
+
+    `counts` are its wakes, by purpose, and `sums` what its copies and answers add up to. `held` is the time with a
+    copy, by cell, and `downloads` the number of downloads, by row of the source, of sources with rows of their own.
+    `unanswered` counts queries that are still open. `own` has shares of its nodes alone, by (row of the table, metric):
+    metrics of bandwidth, and freshness of any or all sources.
+    """
 
     counts: tuple[int, ...]  # wakes, by purpose
     sums: Sums
@@ -118,7 +135,10 @@ class ReplicationTally:
 @final
 @dataclass(frozen=True)
 class Report:
-    """The measurements of one incarnation of a host, from its start up to the instant `upto`."""
+    """The measurements of one incarnation of a host, from its start up to the instant `upto` of model time.
+
+    `tallies` are by replication, and `states` those of its nodes in the first one.
+    """
 
     upto: float
     tallies: tuple[ReplicationTally, ...]  # by replication
@@ -167,13 +187,14 @@ class _Replication:
         self.runner.start(since)
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Count the wake of a process of a node at `now`, and by how much it is later than `planned`."""
+        """Count the wake of a process of a node at `now`, and by how much of model time it is later than `planned`."""
         self._statistics.slip.add(now - planned)
         self.watcher.note_wake(now, planned, node, process)
 
     def note_reply(self, now: float, parcel: TimedMessage, copies: Copies) -> None:
-        """Count the arrival of a reply at `now`, with its delay and its lateness, and pass the copies that it brought
-        on to the log.
+        """Count the arrival of a reply at `now`, with its delay and its lateness; log the copies that it brought.
+
+        Replies to pulls from before time zero are not counted.
         """
         if parcel.pulled >= 0:  # replies to pulls from before time zero do not count
             group = self._group[parcel.to]
@@ -204,15 +225,16 @@ class _Replication:
         )
 
     def states(self, now: float) -> NodeStates:
-        """Return the copies, fresh copies and messages in line of the host's nodes at the present instant `now`."""
+        """Return the numbers of copies, fresh copies and messages in line of the host's nodes at the present `now`."""
         nodes = self._assignment.own
         lines = self.runner.hazards.lines if self.runner.hazards else None
         waiting = lines.lengths(nodes, now) if lines else np.zeros(nodes.size)
         return NodeStates(*self.watcher.states(now, nodes), waiting)
 
     def rows(self) -> list[LogRows]:
-        """Return the blocks of log rows since the last call, each with the number of the replication; none without a
-        log.
+        """Return the blocks of log rows since the last call, each with the number of the replication.
+
+        Without a log there are none.
         """
         self.watcher.finish()
         rows, self._rows = self._rows, []
@@ -221,14 +243,14 @@ class _Replication:
 
 @final
 class Host:
-    """The nodes of one host in all replications, and its mailbox."""
+    """The nodes of one host in all replications, and its `mailbox`."""
 
     def __init__(
         self, task: Task, assignment: Assignment, clock: Callable[[], float], send: Callable[[int, bytes], None]
     ) -> None:
         """Make the nodes that are assigned to this host, in the states that they have at the start.
 
-        `clock` returns the model time, and `send` carries a batch to the host with this number.
+        `clock` returns the model time, and `send(host, batch)` carries a batch to the host with this number.
         """
         self._assignment, self._clock, groups = assignment, clock, task.plan.groups
         self.mailbox, self._agenda = Mailbox(assignment.me, assignment.incarnation, send), EventQueue()
@@ -238,7 +260,7 @@ class Host:
         self._paths = [_Replication(task, assignment, r, self._agenda, self._statistics, self._put) for r in paths]
 
     def _put(self, parcel: TimedMessage) -> None:
-        """Give a message to the mailbox, for the host of the node that it is for."""
+        """Give a message to the mailbox, which sends it to the host of the node that it is for at the next `step`."""
         self.mailbox.put(self._assignment.at[parcel.to], parcel)
 
     def receive(self, batch: bytes) -> None:
@@ -252,9 +274,9 @@ class Host:
                 self._paths[parcel.replication].runner.deliver(self._now, parcel)
 
     def step(self) -> float:
-        """Let all or many events that are due happen, and send batches.
+        """Let all or MOST_EVENTS_IN_A_ROW events that are due happen, and send batches.
 
-        Return the instant of the next event, or of the next batch if that may leave earlier.
+        Return the instant of the next event, or of the next batch if that may leave earlier; inf if there is neither.
         """
         now, agenda = self._clock(), self._agenda
         for _ in range(MOST_EVENTS_IN_A_ROW):
@@ -269,22 +291,23 @@ class Host:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all events that were due at the last step have happened."""
+        """Whether all events that were due at the last `step` have happened; those due since do not count."""
         return self._agenda.next_at > self._now
 
     @property
     def idle(self) -> bool:
-        """Whether no wake is left before the horizon."""
+        """Whether no wake of any node is left before the horizon, in any replication."""
         return not self._agenda.wakes
 
     @property
     def done(self) -> bool:
-        """Whether no wake is left and no query is open."""
+        """Whether no wake is left before the horizon and no query is open, in any replication."""
         return self.idle and not any(path.runner.open_queries for path in self._paths)
 
     def meet(self, host: int, incarnation: int) -> None:
-        """Send to this new incarnation of another host from now on; forget the messages that wait here to or from its
-        predecessor.
+        """Send to this new incarnation of another host from now on.
+
+        Messages that wait here to or from its predecessor are forgotten.
         """
         self.mailbox.meet(host, incarnation)
         self._agenda.forget({i for i, at in enumerate(self._assignment.at) if at == host})
@@ -297,7 +320,11 @@ class Host:
             path.cut(horizon)
 
     def report(self, until: float | None = None) -> Report:
-        """Return the measurements from the start of the host up to the instant `until`; None: up to the horizon."""
+        """Return the measurements from the start of the host up to the instant `until`; None: up to the horizon.
+
+        Stretches and lines that still go on are counted up to there, and go on. Its `statistics` are not a copy, and go
+        on counting.
+        """
         until, box, statistics = self._horizon if until is None else until, self.mailbox, self._statistics
         statistics.said = sum(path.runner.messages_sent for path in self._paths)
         statistics.crossed, statistics.batches, statistics.taken, statistics.repeated = (
@@ -310,8 +337,9 @@ class Host:
         return Report(until, tallies, statistics, self._paths[0].states(until))
 
     def so_far(self) -> Report:
-        """Return the measurements up to now, but not beyond the horizon; all events that were due must have
-        happened.
+        """Return the measurements up to now, but not beyond the horizon.
+
+        All events that were due must have happened, or AssertionError is raised.
         """
         assert self.caught_up
         return self.report(min(max(self._now, self._assignment.since), self._horizon))
@@ -321,9 +349,7 @@ class Host:
         return [rows for path in self._paths for rows in path.rows()]
 
     def copies_left(self) -> list[list[tuple[int, int, float]]]:
-        """Return, for each replication, (row of the source, node, departure) of every copy that its nodes hold at the
-        horizon.
-        """
+        """Return, for each replication, (row of the source, node, departure) of every copy that its nodes hold now."""
         return [path.watcher.departures() for path in self._paths]
 
 
@@ -353,11 +379,10 @@ def assignments(
 
 
 def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: float, degraded: bool) -> Shares:
-    """Return the shares and rates of one replication over [0, horizon), as (amount, whole) by row of the table and
-    metric.
+    """Return the shares and rates of one replication over [0, horizon), as (amount, whole).
 
-    `tallies` are those of all hosts and their earlier incarnations, and `degraded` says whether a host may have been
-    lost.
+    Keys are (row of the table, metric). `tallies` are those of all hosts and their earlier incarnations, and `degraded`
+    says whether a host may have been lost.
     """
     plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in tallies))
     sums.absent = np.append(horizon * plan.copies - add_elements([of.held for of in tallies]), 0.0)
@@ -369,5 +394,5 @@ def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: fl
 
 
 def add_elements(things: Sequence[Any]) -> Any:
-    """Return the sum of arrays or tuples of equal shape, element by element, as an array."""
+    """Return the sum of arrays, or of tuples of numbers, of equal shape, element by element, as an array."""
     return np.sum(things, axis=0)

@@ -23,7 +23,14 @@ Arrival: TypeAlias = bytes | Callable[[], None]
 @final
 @dataclass(frozen=True)
 class Status:
-    """The state of a host: its progress during a run, or its results at the end of one."""
+    """The state of a host: its progress during a run, or its results at the end of one.
+
+    `idle` is whether no wake is left, and `done` whether no query is open either. `report` is the latest Report,
+    pickled, empty if there is none yet, and `rows` are blocks of log rows up to it that had not arrived. Only at the
+    end there are the copies `left`, as `Host.copies_left` has them, the share `busy` of the time in which its loop
+    worked, the CPUs `cpu` that its process used on average, and the standstills `stood`, as (instant of model time,
+    seconds).
+    """
 
     done: bool  # whether no wake is left and no query is open
     idle: bool  # whether no wake is left
@@ -41,8 +48,8 @@ class Status:
 class HostRun:
     """A host, its nodes made for an assignment, and its turns from the start of that on.
 
-    `clock` is that of its process, and `send` carries a batch to the host with a number. `turn` may be called in
-    another thread than `status`.
+    `clock` is that of its process, and `send` carries a batch to the host with a number. `host` is the host itself.
+    `turn` may be called in another thread than `status`.
     """
 
     def __init__(self, task: Task, assignment: Assignment, clock: Clock, send: Callable[[int, bytes], None]) -> None:
@@ -58,7 +65,10 @@ class HostRun:
         self._forgotten = 0  # blocks of rows that have arrived
 
     def begin(self, zero: float, scale: float) -> None:
-        """Set the pace: model time zero is when the clock shows `zero`, and a unit takes `scale` seconds."""
+        """Set the pace: model time zero is when the clock shows `zero`, and a unit takes `scale` seconds.
+
+        The turns begin at the start of the assignment.
+        """
         self._zero, self._scale, self._start = zero, scale, zero + self._since * scale
         self._report_at, self.host.mailbox.gap = self._start, GAP / scale
 
@@ -69,7 +79,7 @@ class HostRun:
     def turn(self, arrivals: Sequence[Arrival]) -> float:
         """Act upon what has arrived, then let many events that are due happen; return the seconds to the next one.
 
-        Before the start nothing happens.
+        The seconds may be below 0 if it is due already. Before the start nothing happens, and arrivals wait for it.
         """
         clock, host = self._clock, self.host
         self._early += arrivals
@@ -96,29 +106,32 @@ class HostRun:
         return self._zero + due * self._scale - now
 
     def _keep_report(self, report: Report, rows: list[LogRows]) -> None:
-        """Keep a report, pickled, as the latest one, and rows of the log up to it, for the next call of `status`."""
+        """Keep a report, pickled, as the latest one, and rows of the log up to it, for later calls of `status`."""
         pickled = pickle.dumps(report, protocol=5)
         with self._reporting:
             self._report = pickled
             self._rows += rows
 
     def status(self, blocks_heard: int) -> Status:
-        """Return the state of the host, with the blocks of log rows after the first `blocks_heard`, which have
-        arrived.
+        """Return the state of the host, with blocks of log rows.
+
+        `blocks_heard` is how many blocks of the run have arrived at the caller: these are forgotten, and the later ones
+        returned.
         """
         with self._reporting:
             return Status(self.host.done, self.host.idle, self._report, self._rows_after(blocks_heard))
 
     def _rows_after(self, blocks_heard: int) -> list[LogRows]:
-        """Forget the first `blocks_heard` blocks of log rows since the beginning of the run, and return the others."""
+        """Forget the first `blocks_heard` blocks of log rows since the beginning of the run; return the later ones."""
         del self._rows[: blocks_heard - self._forgotten]
         self._forgotten = blocks_heard
         return list(self._rows)
 
     def finish(self, blocks_heard: int) -> Status:
-        """Return the results of the run, with the blocks of log rows after the first `blocks_heard`.
+        """Return the results of the run, with the last blocks of log rows. No turn may follow.
 
-        No turn may follow.
+        `blocks_heard` is how many blocks of the run have arrived at the caller: these are forgotten, and the later ones
+        returned.
         """
         host, clock = self.host, self._clock
         if self._shares is None:

@@ -48,11 +48,10 @@ def run_for_real(
     time_scale: float | None = None,
     address: str | None = None,
 ) -> tuple[Emulated, Sequence[Path]]:
-    """Run the network for real, on the wall clock in Ray actors; return the measurements beside the predictions, and
-    the paths.
+    """Run the network on the wall clock in Ray actors; return measurements beside predictions, and the paths.
 
     All replications run at once. `horizon` units of time are divided among them (None: INTERVALS_PER_PATH of the
-    longest mean intervals for each); without `replications` they are 32, or as many as a network of this size affords.
+    longest mean intervals for each); without `replications` they are REPLICATIONS, or fewer if no more can be afforded.
     The note of every row has the value that `step` counts on the same paths, which differs by the delay of messages
     only, and the hosts that were lost. A row whose formula does not account for that delay is judged against `step`
     instead, with messages as late as they were, path by path. Rows with half-widths above `resolution` are unresolved.
@@ -78,7 +77,8 @@ def run_for_real(
 def _beside_virtual(network: Network, task: Task, live: Live, resolution: float) -> Emulated:
     """Return the result of a live run, with `step` run on the same paths for its notes and verdicts.
 
-    Rows whose intervals have half-widths above `resolution` are unresolved.
+    If the run was not faithful, the rows have no measured values. Rows whose intervals have half-widths above
+    `resolution` are unresolved.
     """
     replications = len(live.paths)
     virtual = [run_path(task, r) for r in range(replications)]
@@ -100,10 +100,11 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def affordable(network: Network, horizon: float | None) -> int:
-    """Return the replications of a live run that is not told their number: REPLICATIONS, or as many as fit, at least 1.
+    """Return the number of replications of a live run that is not told it: from 1 to REPLICATIONS, as many as fit.
 
-    With a `horizon`, the time of all of them together, only their nodes must fit. If it is None, each lasts
-    INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too.
+    With a `horizon`, the time of all of them together, only their nodes must fit, MOST_NODES in all. If it is None,
+    each lasts INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too, MOST_EVENTS in
+    all.
     """
     compiled = plan_of(network)
     fit = MOST_NODES / len(compiled.names)
@@ -114,8 +115,9 @@ def affordable(network: Network, horizon: float | None) -> int:
 
 
 def _incomplete(live: Live) -> str:
-    """Return why the run is not complete, in words: cut short, hosts lost or standing still, or too slow; empty if it
-    is.
+    """Return why the run is not complete, in words; empty if it is.
+
+    The reasons are that it was cut short, that hosts were lost or stood still, and that it was too slow to be compared.
     """
     disturbances = [str(outage) for outage in live.lost if not outage.planned]
     disturbances += [str(standstill) for standstill in live.stood if standstill.nodes]
@@ -126,10 +128,11 @@ def _incomplete(live: Live) -> str:
 
 
 def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:
-    """Return the rows of a live run, judged by formulas that account for the delay of messages.
+    """Return the findings of a live run, judged by formulas that account for the delay of messages.
 
     A row without such a formula is judged against the paths of `step`; `virtual` are these, with the network's own
-    delays. Rows whose intervals have half-widths above `resolution` are unresolved.
+    delays. If hosts on which a group depends were lost or stood still, its rows are not judged. Rows whose intervals
+    have half-widths above `resolution` are unresolved.
     """
     compiled, topology = task.plan, task.plan.topology
     virtual_findings = Findings(compiled, {}, virtual, task.sampled, resolution)
@@ -183,8 +186,9 @@ def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: L
 
 
 def _with_delay(topology: Topology, late: float) -> Topology:
-    """Return the topology with all constant delays longer by `late`; delays with a law have no formulas and stay as
-    they are.
+    """Return the topology with all constant delays longer by `late` units of time.
+
+    Delays with a law have no formulas and stay as they are.
     """
 
     def longer(delay: Law | float) -> Law | float:
@@ -198,8 +202,8 @@ def _with_delay(topology: Topology, late: float) -> Topology:
 def _without_formula(prompt: Prediction | None) -> Prediction:
     """Return a prediction without a value, whose note says why.
 
-    `prompt` is the prediction without the delay of messages, whose value the note has; None or unknown if there is
-    none.
+    `prompt` is the prediction without the delay of messages, whose value the note has; it is None or has no value if
+    there is none.
     """
     if prompt is None or not prompt.known:
         return Prediction(math.nan, note=prompt.note if prompt else "no formula")
@@ -222,10 +226,10 @@ def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) ->
 
 
 def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:
-    """Return a note on the row `key` that was judged against `step`: how late step was, its value, and how far off we
-    are.
+    """Return a note on the row `key` that was judged against `step`, with how late messages were there.
 
-    `reference` are the findings of that `step`, and `comparison` has the difference from them.
+    It also has the value of `step`, the difference from it, and what is allowed. `reference` are the findings of that
+    `step`, and `comparison` has the difference from them.
     """
     value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
     deviation = comparison.estimate
@@ -237,8 +241,9 @@ def _comparison_note(live: Live, reference: Findings, comparison: Comparison, ke
 
 
 def _loss_note(compiled: Plan, g: int, live: Live) -> str:
-    """Return how hosts that were lost or stood still affected group number `g`, empty if none has nodes it
-    depends on.
+    """Return how hosts that were lost or stood still affected the group with number `g`.
+
+    It is empty if the group depends on no node of such hosts.
     """
     upstream: set[str] = set()
     if live.lost or live.stood:
@@ -259,7 +264,7 @@ def _loss_note(compiled: Plan, g: int, live: Live) -> str:
 
 
 def _outage_note(outage: Outage, members: int) -> str:
-    """Return a note on a lost host for a group that has `members` of its nodes in that host."""
+    """Return a note on a lost host for a group, of whose nodes `members` (a number, or 0) were in that host."""
     end = "and did not come back" if outage.back is None else f"to {outage.back:.4g}"
     effect = f"{members} of its nodes here began anew" if members else "others depend on its nodes"
     return f"host {outage.host} was lost from t = {outage.heard:.4g} {end}: {effect}"

@@ -17,7 +17,7 @@ PLANNED = "was killed as planned"
 class LiveLost(RuntimeError):  # noqa: N818
     """An error that ends a run without a result: processes died, fell silent or failed, as each text of `lost` says.
 
-    `at` is the instant of model time; None before time zero.
+    `at` is the instant of model time when that was found; None before time zero.
     """
 
     def __init__(self, lost: tuple[str, ...], at: float | None = None) -> None:
@@ -29,7 +29,10 @@ class LiveLost(RuntimeError):  # noqa: N818
 @final
 @dataclass(frozen=True)
 class Summary:
-    """The mean and quantiles of many values that are 0 or more."""
+    """The number, mean, median, 99 % quantile and largest of many values that are 0 or more.
+
+    All but the `count` are in the unit of the values, and 0 without any; quantiles are right within one percent.
+    """
 
     count: int
     mean: float
@@ -39,14 +42,20 @@ class Summary:
 
     @classmethod
     def of(cls, spread: Spread) -> Summary:
-        """Return the count, the mean, two quantiles and the largest of the values in a spread."""
+        """Return the number, the mean, the quantiles at 0.5 and 0.99 and the largest of the values in a spread."""
         return cls(spread.count, spread.mean, spread.quantile(0.5), spread.quantile(0.99), spread.largest)
 
 
 @final
 @dataclass(frozen=True)
 class HostSummary:
-    """The measurements of one host. Instants and slips are in model time."""
+    """The measurements of one host, over all its incarnations.
+
+    `nodes` is the number of its nodes, and `machine` the name of its machine. `slip` is how much later than planned its
+    wakes came, in model time. `busy` is the share of the time in which its loop worked, and `cpu` the number of CPUs
+    that its process used on average, all threads. `said` counts the messages of its nodes, `batches` those sent to
+    other hosts, and `offset` is that of its clock.
+    """
 
     nodes: int
     machine: str  # its address in the cluster
@@ -61,7 +70,11 @@ class HostSummary:
 @final
 @dataclass(frozen=True)
 class Outage:
-    """The outage of a host whose process ended before the run did. Instants are in model time."""
+    """The outage of a host, by its number, whose process ended before the run did. Instants are in model time.
+
+    `nodes` are the names of its nodes, and `why` says how it was lost. Up to `heard` it is counted, and again from
+    `back` on, its replicas blank at first; `back` is None if it never came back.
+    """
 
     host: int
     nodes: tuple[str, ...]
@@ -84,8 +97,11 @@ class Outage:
 class Glimpse:
     """The progress of a run, and the shares that it has measured so far.
 
-    `counts` are updates, downloads, polls and queries, and `messages` those that nodes have sent, over all
-    replications.
+    `now` and `horizon` are instants of model time. `fresh` has the freshness of every group, by number, since time
+    zero, NaN where there are no copies. `counts` are updates, downloads, polls and queries, and `messages` those that
+    nodes have sent, over all replications. `slip` is the largest mean lateness of wakes of a host, in model time.
+    `lost` are the outages and `stood` the standstills of the driver so far, and `states` those of all nodes in the
+    first replication, None if nodes are not run one event at a time.
     """
 
     now: float  # model time
@@ -103,7 +119,18 @@ class Glimpse:
 @final
 @dataclass(frozen=True)
 class Live:
-    """The result of a live run, whose replications ran at once. Delays, responses and slips are in model time."""
+    """The result of a live run, whose replications ran at once. Delays, responses and slips are in model time.
+
+    `delays` are those of replies, from when the upstream answered, `late` is the mean by which they took longer than
+    the network's own delays, and `group_late` the same by the number of the asker's group, 0 for groups that did not
+    ask. `responses` are those to queries, from when they were due, and `unanswered` queries had no answer. `messages`
+    are all, and `crossed` those between hosts, in so many `batches`, of which some are missing and some came again as
+    `duplicates`. The run took `seconds` from time zero to its end, `total_seconds` in all, at `time_scale` seconds per
+    unit of model time. If it is not `faithful`, `why` says so and `advised` is a time scale that would do.
+    `rate_measured` is the messages per second of one CPU that the time scale came from, None if it was given. `lost`
+    are outages, `stood` standstills, and `cut_short` says why the run ended before its planned horizon, empty if it did
+    not.
+    """
 
     horizon: float  # of every path: earlier than planned if the run was cut short
     paths: tuple[Path, ...]  # by replication
@@ -131,26 +158,26 @@ class Live:
 
     @property
     def degraded(self) -> bool:
-        """Whether any process was lost."""
+        """Whether the process of any host was lost, planned crashes among these."""
         return bool(self.lost)
 
     @property
     def events(self) -> int:
-        """The number of wakes in all replications."""
+        """The number of wakes in all replications: updates, downloads, polls and queries."""
         return sum(sum(path.counts) for path in self.paths)
 
     @property
     def messages_per_second(self) -> float:
-        """The number of messages per second of the wall clock."""
+        """The number of messages of all nodes and replications per second of the wall clock, from time zero on."""
         return self.messages / self.seconds
 
     @property
     def mean_slip(self) -> float:
-        """The mean slip of the wakes of all hosts: by how much they came later than planned, in model time."""
+        """The mean by which the wakes of all hosts came later than planned, in model time; 0 without any wakes."""
         wakes = sum(host.slip.count for host in self.hosts)
         return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:
-        """The summary of how late wakes came in the host in which they were latest on average."""
+        """The summary of how late wakes came, in model time, in the host in which they were latest on average."""
         return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

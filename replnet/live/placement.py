@@ -18,7 +18,10 @@ from replnet.laws import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:
-    """Return the host of every node; hosts are numbered from 0, at most `hosts` of them, and none is empty."""
+    """Return the number of the host of every node, from 0; there are at most `hosts` of them, and none is empty.
+
+    Nodes that talk much to one another share a host, and hosts have about equal work.
+    """
     assert hosts >= 1
     line = line_up(plan)
     work = work_of(plan)[line]
@@ -30,7 +33,10 @@ def place(plan: Plan, hosts: int) -> tuple[int, ...]:
 
 
 def line_up(plan: Plan) -> list[int]:
-    """Return the numbers of all nodes in a line, each soon after a node that it asks for copies."""
+    """Return the numbers of all nodes, each once, in a line in which nodes come soon after one that they ask.
+
+    It begins with the first source.
+    """
     below = _Askers(plan)
     seen, line = set[int](), list[int]()
     for first in chain(plan.sources.tolist(), range(plan.size)):
@@ -45,8 +51,9 @@ def line_up(plan: Plan) -> list[int]:
 
 
 class _Askers:
-    """The nodes that ask a node for copies; those that ask a list of candidates are yielded for one of its members
-    only.
+    """The nodes that ask a node for copies, each list of candidates told only once.
+
+    Those that ask a list of candidates are yielded for the first of its members that is looked up, and for no other.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -68,7 +75,10 @@ class _Askers:
 
 
 def work_of(plan: Plan) -> Floats:
-    """Return the number of wakes and messages that each node handles per unit of time."""
+    """Return the number of wakes and messages that each node handles per unit of model time.
+
+    A message counts at the node that sends it and at the one that gets it.
+    """
     p, lists = plan.processes, plan.lists
     pulls = np.bincount(p.candidates, 2 * plan.rates * p.ask, lists.begin.size - 1) / np.maximum(lists.sizes, 1)
     work = np.bincount(p.node, plan.rates * (1 + 2 * p.ask), plan.size)
@@ -76,9 +86,9 @@ def work_of(plan: Plan) -> Floats:
 
 
 def traffic(plan: Plan, at: tuple[int, ...]) -> Floats:
-    """Return the messages per unit of time from host to host as a matrix, those within a host on the diagonal.
+    """Return the messages, pulls and replies, per unit of model time between hosts as a symmetric square matrix.
 
-    `at` is the host of every node.
+    Entry (a, b) is those from host a to host b, and the diagonal those within a host. `at` is the host of every node.
     """
     p, lists, hosts, of = plan.processes, plan.lists, max(at) + 1, np.array(at)
     number = np.repeat(np.arange(lists.begin.size - 1), lists.sizes)

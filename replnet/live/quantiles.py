@@ -18,14 +18,17 @@ BUCKETS_PER_E = 50.0  # per factor e: a bucket is 2 % wide, and its middle withi
 
 @final
 class Spread:
-    """The number, mean, largest and quantiles of values that were added one by one; values below 0 count as 0."""
+    """The number, mean, largest and quantiles of values that were added one by one.
+
+    The sum takes values below 0 as 0; quantiles are right within one percent.
+    """
 
     def __init__(self) -> None:
         self._count, self._total, self._largest, self._buckets = 0, 0.0, 0.0, dict[int, int]()
         self._new: list[float] = []
 
     def add(self, value: float) -> None:
-        """Add a value."""
+        """Add a value; one below 0 counts as 0."""
         self._new.append(value)
         if len(self._new) >= BATCH:
             self._settle()
@@ -42,12 +45,12 @@ class Spread:
         self._add(dict(zip(buckets.tolist(), numbers.tolist(), strict=True)))
 
     def _add(self, buckets: dict[int, int]) -> None:
-        """Add these numbers of values to the counts of the buckets, by the number of the bucket."""
+        """Add numbers of values to the counts of the buckets; `buckets` has them by the number of the bucket."""
         for bucket, n in buckets.items():
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
     def merge(self, other: Spread) -> None:
-        """Add the values of another spread."""
+        """Add the values of another spread, which keeps them."""
         self._settle()
         other._settle()
         self._count += other._count
@@ -73,7 +76,7 @@ class Spread:
         return self._total / self._count if self._count else 0.0
 
     def quantile(self, p: float) -> float:
-        """Return the value that a share `p` of the values do not exceed, within one percent; 0 without any."""
+        """Return the value that a share `p`, from 0 to 1, of the values do not exceed, within 1 %; 0 without any."""
         self._settle()
         rank = p * self._count - (self._count - sum(self._buckets.values()))
         if rank <= 0:
@@ -86,7 +89,7 @@ class Spread:
 
 
 def merge_spreads(spreads: Iterable[Spread]) -> Spread:
-    """Return a new spread of the values in all of these spreads."""
+    """Return a new spread of the values in all of these spreads, which keep them."""
     whole = Spread()
     for spread in spreads:
         whole.merge(spread)

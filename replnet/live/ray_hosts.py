@@ -14,7 +14,10 @@ from replnet.workers import alive_nodes, cpus, short_cause, why_unreachable
 
 @final
 class RayAddress:
-    """The address of a host in Ray. Nothing comes back from a delivery to it, not even an error."""
+    """The address of a host in Ray, whose `deliver` and `deliver_echo` hand it a batch of bytes without waiting.
+
+    Nothing comes back from a delivery to it, not even an error.
+    """
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -27,9 +30,10 @@ class RayAddress:
 
 @final
 class RayTransport(Transport):
-    """Actors in the Ray cluster that this process has joined, the first on the first of these `nodes` and so on.
+    """Actors in the Ray cluster that this process has joined, a process for each host.
 
-    Nodes are given by id; without any, hosts are put on the least loaded ones.
+    The first is on the first of these `nodes`, given by id, and so on; without any, hosts are put on the least loaded
+    ones.
     """
 
     def __init__(self, nodes: Sequence[str] = ()) -> None:
@@ -46,9 +50,10 @@ class RayTransport(Transport):
         self._actors: dict[int, Any] = {}
 
     def start(self, host: int) -> tuple[RayAddress, str]:
-        """Start an actor for a host, on another node than the one it was lost on if there is one.
+        """Start an actor for a host; return its address, and the first letters of the id of the node that it is on.
 
-        Raise HostLostError if no node is alive.
+        If it had one before, that is killed, and the new one is on another node if there is one. Raise HostLostError if
+        no node is alive.
         """
         if host in self._actors:
             self.end(host)
@@ -61,10 +66,9 @@ class RayTransport(Transport):
         return RayAddress(self._actors[host]), node[:6]
 
     def _least_loaded_node(self, avoided: str) -> str:
-        """Return the id of the node of the cluster with the fewest hosts per CPU, another than `avoided` if there is
-        one.
+        """Return the id of the node of the Ray cluster with the fewest hosts of this run per CPU.
 
-        Raise HostLostError if no node is alive.
+        It is another than `avoided` if there is one. Raise HostLostError if no node is alive.
         """
         nodes = alive_nodes()
         if not nodes:
@@ -75,7 +79,7 @@ class RayTransport(Transport):
         return min(others, key=lambda node: (used.count(node.id) + 1) / max(node.cpus, 1e-3)).id
 
     def end(self, host: int) -> None:
-        """Kill the actor of a host."""
+        """Kill the actor of a host, which must have been started; it does not start again by itself."""
         self._ray.kill(self._actors[host], no_restart=True)
 
     def ask(self, host: int, method: str, *arguments: Any) -> Any:
@@ -87,7 +91,7 @@ class RayTransport(Transport):
         return list(self._ray.wait(refs, num_returns=len(refs), timeout=max(patience, 0.0))[0]) if refs else []
 
     def answer(self, ref: Any) -> Any:
-        """Return the answer to a call that is ready; raise HostLostError as the errors of Ray say how it was lost."""
+        """Return the answer to a call that is ready; raise HostLostError if its host is lost or its work failed."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(ref, timeout=transport.ANSWER_SECONDS)
@@ -101,7 +105,7 @@ class RayTransport(Transport):
             raise HostLostError(f"{how} ({type(error).__name__})", short_cause(error)) from error
 
     def share(self, value: Any) -> Any:
-        """Put a large value into Ray's store; return its Ray reference."""
+        """Put a large value into Ray's store; return its Ray reference, which calls take in its place."""
         return self._ray.put(value)
 
     def why_unreachable(self) -> str:

@@ -50,7 +50,15 @@ Restart: TypeAlias = Generator[tuple[Any, ...], Any, None]
 @final
 @dataclass
 class HostState:
-    """The state of a host in a run as its driver sees it, over all its incarnations."""
+    """The state of a host in a run as its driver sees it, over all its incarnations.
+
+    `assignment` is the present one, whose nodes were made in `made_in` seconds on this `machine`; `offset` is that of
+    its clock. `up` is whether its process runs, and `restart` are the steps of a new one. `ref` is the call whose
+    answer is awaited up to the instant `patience`, and a restart has failed after `give_up`, both of the driver's
+    clock. `status` is its last one, `rows` the number of blocks of log rows that have come from the process, `past` the
+    last reports of earlier incarnations, `latest` that of the present one, and `finished` its status at the end, None
+    before. `killed` is whether it was killed as planned and not replaced yet.
+    """
 
     assignment: Assignment
     made_in: float  # seconds
@@ -71,7 +79,7 @@ class HostState:
 
     @property
     def heard(self) -> float:
-        """The instant of model time up to which the present incarnation has reported."""
+        """The instant of model time up to which the present incarnation has reported; its start without any report."""
         return self.latest.upto if self.latest else self.assignment.since
 
     @property
@@ -80,16 +88,14 @@ class HostState:
         return [*self.past, self.latest] if self.latest else self.past
 
     def take(self, status: Status) -> None:
-        """Store a status that has come from the process, with the new report if it has one, and count its blocks of log
-        rows.
-        """
+        """Store a status that has come from the process, with its report if that is new, and count its log blocks."""
         self.rows += len(status.rows)
         if status.report and (self.status is None or status.report != self.status.report):
             self.latest = pickle.loads(status.report)
         self.status = status
 
     def lose(self, outage: Outage) -> None:
-        """Record that the process is lost, with its outage; its latest report becomes one of the past."""
+        """Record that the process is lost, with its `outage`; its latest report becomes one of the past."""
         self.outages.append(outage)
         self.past, self.latest, self.status, self.up, self.rows = self.reports, None, None, False, 0
 
@@ -103,8 +109,9 @@ class HostState:
 class Supervisor:
     """The run of a network in its hosts: watches them, restarts those that are lost, and ends the run.
 
-    Its `horizon` becomes earlier if the run is cut short; `cut_short` and `unfinished` then say why, and are empty if
-    all went well.
+    Its `horizon` becomes earlier if the run is cut short; `cut_short` says why. `unfinished` says which wakes were
+    still to come when it gave up waiting. Both are empty if all went well. `states` are those of the hosts, by number,
+    and `stood` the standstills of this process.
     """
 
     def __init__(
@@ -131,21 +138,21 @@ class Supervisor:
 
     @property
     def now(self) -> float:
-        """The present instant of model time."""
+        """The present instant of model time, below 0 before time zero, and past the horizon at the end."""
         return (self._clock.monotonic() - self._zero) / self._scale
 
     @property
     def outages(self) -> tuple[Outage, ...]:
-        """The outages of all hosts, in the order of time."""
+        """The outages of all hosts, ordered by the instants up to which they were heard."""
         return tuple(sorted((outage for state in self.states for outage in state.outages), key=lambda o: o.heard))
 
     def run(self, watch: Watch | None, log: Log | None, most_slip: float = np.inf) -> bool:
-        """Watch the run until all events have happened, its time is over or Ctrl-C cuts it short; return False if it
-        was too fast.
+        """Watch the run until all events have happened, its time is over or Ctrl-C cuts it short.
 
-        It was too fast if after TRIAL_SECONDS the wakes of a host are later than `most_slip` of model time on average;
-        then it ends at once, as if it had not been, and nothing was handed to `log`. Else `log` gets each block of log
-        rows once, and `watch` a glimpse again and again. Raise LiveLost if the run cannot go on.
+        Return whether it is kept, and not too fast: it was too fast if after TRIAL_SECONDS the wakes of a host are
+        later than `most_slip` of model time on average; then it ends at once, and nothing was handed to `log`. Else
+        `log` gets each block of log rows once, and `watch` a glimpse again and again. Raise LiveLost if the run cannot
+        go on.
         """
         rows_held, trial = list[LogRows](), most_slip < np.inf
         with delay_interrupts() as interrupted:
@@ -171,12 +178,12 @@ class Supervisor:
 
     @property
     def slower(self) -> float:
-        """The factor by which model time has to pass more slowly if this pace was too fast."""
+        """The factor by which model time has to pass more slowly if this pace was too fast, within SLOWER_TIMES."""
         heard = min(state.heard for state in self.states)
         return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER_TIMES))
 
     def _is_too_fast(self, most_slip: float) -> bool:
-        """Whether wakes of a host are later than `most_slip` on average, or a host is too busy to report.
+        """Whether wakes of a host are later than `most_slip` of model time on average, or a host is too busy to report.
 
         It is not if hosts were lost or the run was cut short.
         """
@@ -185,9 +192,10 @@ class Supervisor:
         return (self._glimpse().slip > most_slip or behind) and not self.outages and not self.cut_short
 
     def _beat(self) -> bool:
-        """Whether this process stood still just now.
+        """Whether this process stood still since the last call.
 
-        If so, this gives hosts that time to answer, and spares those to be killed meanwhile.
+        If so, this gives hosts that time more to answer, calls off the planned crashes that were due meanwhile, and
+        adds to `stood`.
         """
         stood = self._heart.beat()
         if not stood:
@@ -224,9 +232,10 @@ class Supervisor:
         return bool(self.unfinished)
 
     def _look(self, log: Log | None) -> None:
-        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS.
+        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS, which this takes.
 
-        Hosts that are silent for too long count as lost. Blocks of log rows are handed to `log`, if it is not None.
+        Hosts that are silent for ANSWER_SECONDS count as lost. Blocks of log rows are handed to `log`, if it is not
+        None.
         """
         begun = self._clock.monotonic()
         remaining = self._zero + self.horizon * self._scale - begun
@@ -261,8 +270,9 @@ class Supervisor:
             raise LiveLost((reason,), self.now)
 
     def _ask(self, state: HostState, patience: float, method: str, *arguments: Any) -> None:
-        """Call a method of a host without waiting; its answer counts as missing after the instant `patience` of this
-        process's clock.
+        """Call a method of a host without waiting; its answer counts as missing after the instant `patience`.
+
+        That is an instant of this process's clock.
         """
         state.ref, state.patience = self._transport.ask(state.assignment.me, method, *arguments), patience
 
@@ -288,10 +298,10 @@ class Supervisor:
             log(answer.rows)
 
     def _lose(self, state: HostState, why: str) -> None:
-        """Record that the process of a host is lost, or the one that was to replace it; start another, or cut the run
-        short.
+        """Record that the process of a host is lost, or the one that was to replace it, as `why` says.
 
-        `why` says how it was lost. Raise LiveLost before time zero.
+        Start another, or cut the run short if it was lost too often or for too long; near its end do neither. Raise
+        LiveLost before time zero.
         """
         state.ref = state.restart = None
         me = state.assignment.me
@@ -313,7 +323,7 @@ class Supervisor:
             self._go_on(state, None)
 
     def _outage(self, state: HostState, why: str) -> Outage:
-        """Return the outage, for the reason `why`, of a host from its latest report on."""
+        """Return the outage of a host whose process is lost: from its latest report on, for the reason `why`."""
         me = state.assignment.me
         nodes = tuple(name for name, host in zip(self._task.plan.names, state.assignment.at, strict=True) if host == me)
         return Outage(me, nodes, why, state.heard)
@@ -331,8 +341,7 @@ class Supervisor:
         self._ask(state, min(state.give_up, self._clock.monotonic() + transport.ANSWER_SECONDS), method, *arguments)
 
     def _restart_steps(self, state: HostState) -> Restart:
-        """Start the next incarnation of a host: yield (method, arguments) of the calls that it takes, and be sent their
-        answers.
+        """Start the next incarnation of a host; yield its calls (method, *arguments), and be sent their answers.
 
         At the end the other hosts are told of it. If the run would end before it is ready, it stays lost.
         """
@@ -356,8 +365,9 @@ class Supervisor:
         state.back(successor)
 
     def _cut(self, why: str) -> None:
-        """End the run in CUT_SECONDS, at the same instant for all hosts, for the reason `why`; do nothing if it ends
-        before that anyway.
+        """End the run in CUT_SECONDS, at the same instant for all hosts, for the reason `why`.
+
+        Nothing happens if it ends before that anyway.
         """
         at = self.now + CUT_SECONDS / self._scale
         if at >= self.horizon:
@@ -370,10 +380,9 @@ class Supervisor:
                 state.ref = state.restart = None
 
     def _finish(self, log: Log | None) -> None:
-        """End the run in all hosts and take their last reports; one that is lost even now is counted up to its latest
-        report.
+        """End the run in all hosts and take their last reports; hand the last blocks of log rows to `log`, if any.
 
-        The last blocks of log rows are handed to `log`, if it is not None. Raise LiveLost if no host has ever reported.
+        A host that is lost even now is counted up to its latest report. Raise LiveLost if no host has ever reported.
         """
         states = {
             self._transport.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
@@ -414,8 +423,9 @@ class Supervisor:
         return Glimpse(now, self.horizon, groups, shares, counts, messages, slip, *faults, self._node_states())
 
     def _node_states(self) -> NodeStates:
-        """Return the copies, fresh copies and messages in line of all nodes by the latest reports; zeros for nodes
-        whose process is lost.
+        """Return the numbers of copies, fresh copies and messages in line of all nodes by the latest reports.
+
+        They are 0 for nodes whose process is lost or has not reported yet.
         """
         size = self._task.plan.size
         result = NodeStates(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
@@ -427,7 +437,8 @@ class Supervisor:
 
 
 def clock_offset(hosts: Hosts, host: int) -> Offset:
-    """Return the offset of the clock of the host with this number from that of this process; raise LiveLost if it does
-    not answer.
+    """Return the offset of the clock of the host with this number from that of this process.
+
+    Raise LiveLost if it does not answer.
     """
     return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), hosts.transport.clock.monotonic)

@@ -42,8 +42,10 @@ FEW, MANY = 1, 100  # messages in a batch whose cost is measured
 @final
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a run: CPU seconds per message and per batch carried, seconds from host to host (latency), and CPU
-    seconds per wake or message handled.
+    """The costs of a run, all in seconds.
+
+    `message` and `batch` are CPU seconds per message and per batch carried between hosts, `latency` is the time from
+    host to host, and `handling` CPU seconds per wake or message handled.
     """
 
     message: float
@@ -58,8 +60,9 @@ class Costs:
 
 
 class Echoed(NamedTuple):
-    """The result of a measurement: mean seconds per round (there and back), batches that this side handled, and its CPU
-    seconds.
+    """The result of a measurement: mean `seconds` per round (there and back), and what this side did meanwhile.
+
+    `batches` is the number of batches that it handled, coming and going, and `cpu` its CPU seconds.
     """
 
     seconds: float
@@ -87,8 +90,9 @@ class Echo:
         self._send(to, pack((me, 0, 0), [TimedMessage(0, to, me, 0.0, 0.0, 0.0, False, Pull(n)) for n in range(size)]))
 
     def receive(self, batch: bytes) -> None:
-        """Answer a batch; if it closes a round, take the time of the round, and answer no more once the measurement is
-        over.
+        """Answer a batch; if it closes a round, take the time of the round.
+
+        Once the measurement is over, the batch that closes its last round is not answered.
         """
         (host, _, number), parcels = unpack(batch)
         self._batches += 2
@@ -112,9 +116,10 @@ class Echo:
 
 
 def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
-    """Return the costs of messages, from measurements with FEW and with MANY messages per batch.
+    """Return the costs of messages, from measurements with FEW and with MANY per batch; `handling` is left 0.
 
-    Each list has a measurement for each pair of hosts. A round has two batches, and its messages are handled twice.
+    Each list has a measurement for each pair of hosts, of which the slowest counts. A round has two batches, and its
+    messages are handled twice.
     """
     a, b = (max(echo.seconds for echo in echoes) for echoes in (few, many))
     batch = max(echo.cpu / max(echo.batches, 1) for echo in few)
@@ -122,7 +127,7 @@ def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
 
 
 def shortest(plan: Plan) -> float:
-    """Return the shortest mean interval of any process of updates, downloads and polls; 1 if there is none."""
+    """Return the shortest mean interval, in units of model time, of any process but those of queries; 1 without any."""
     often = plan.rates[plan.processes.purpose != QUERIES]
     return 1 / float(often.max()) if often.size else 1.0
 
@@ -130,8 +135,8 @@ def shortest(plan: Plan) -> float:
 def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
     """Return the load of each host, in CPUs, at `scale` seconds per unit of model time.
 
-    `work` is the wakes and messages that each host handles per unit of model time, and `traffic` the messages per unit
-    of model time from host to host; its diagonal is not carried.
+    `work` is the wakes and messages that each host handles per unit of model time, and `traffic` a square matrix of the
+    messages per unit of model time from host to host; its diagonal is not carried, and costs nothing.
     """
     crossing = traffic * (1 - np.eye(len(traffic)))
     batches = np.minimum(crossing / scale, 1 / GAP)
@@ -142,10 +147,10 @@ def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
 
 
 def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus: float) -> float:
-    """Return the default number of seconds per unit of model time, rounded up to two digits.
+    """Return the default number of seconds per unit of model time, rounded up to two digits; FASTEST_SCALE at least.
 
-    `work` is the wakes and messages that each host handles per unit of model time, `traffic` the messages from host to
-    host, and `cpus` the number of CPUs that all hosts share.
+    `work` is the wakes and messages that each host handles per unit of model time, `traffic` the messages per unit of
+    model time from host to host, and `cpus` the number of CPUs that all hosts share.
     """
     # Some batches wait for the gap after the one before.
     latency = costs.latency + GAP / 4 if len(traffic) > 1 else WAKING_SECONDS
@@ -156,7 +161,7 @@ def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus:
 
 
 def round_up(scale: float) -> float:
-    """Return a positive number rounded up to two digits."""
+    """Return a positive number rounded up to two significant digits."""
     digits = 10.0 ** (math.floor(math.log10(scale)) - 1)
     return float(f"{math.ceil(scale / digits - 1e-9) * digits:.6g}")
 
@@ -164,7 +169,11 @@ def round_up(scale: float) -> float:
 @final
 @dataclass(frozen=True)
 class HostPace:
-    """The lateness, the load and the messages of one host in a run, and the times in which it stood still."""
+    """The lateness, the load and the messages of one host in a run, and the times in which it stood still.
+
+    `slip` is the mean by which wakes came late, in model time, `busy` the share of the time in which its loop worked,
+    and `messages` their number per second.
+    """
 
     slip: float  # mean, in model time
     busy: float  # share of the time that its loop worked
@@ -175,7 +184,8 @@ class HostPace:
         """Return the mean slip, in model time, without that of wakes which were due while the host stood still.
 
         The run took `seconds` at `scale` seconds per unit of model time. In a standstill of s of its T seconds a share
-        s / T of all wakes are late by s / 2, and as many again while the host catches up at half its load.
+        s / T of all wakes are late by s / 2, and as many again while the host catches up at half its load. As this is
+        an estimate, the result may be below 0.
         """
         return self.slip - sum(still.seconds**2 for still in self.stood) / seconds / scale
 
@@ -183,8 +193,9 @@ class HostPace:
 def judge(plan: Plan, scale: float, hosts: list[HostPace], seconds: float, unfinished: str) -> tuple[str, float | None]:
     """Return why a run of `seconds` is not faithful (empty if it is), and a time scale at which it would be.
 
-    The time scale is None if the run is faithful or would be if it were repeated. `scale` is that of the run, and
-    `unfinished` says that wakes were missing at the end, empty if none were.
+    It is faithful if no wakes are missing and the mean slip of the worst host is at most MOST_LATE_SHARE of the
+    shortest interval. The time scale, in seconds per unit, is None if the run is faithful or would be if it were
+    repeated. `scale` is that of the run, and `unfinished` says that wakes were missing at the end, empty if none were.
     """
     worst = max(range(len(hosts)), key=lambda h: (hosts[h].busy > BUSY_SHARE, hosts[h].slip))
     slip, busy = hosts[worst].slip, hosts[worst].busy

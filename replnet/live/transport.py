@@ -21,7 +21,7 @@ START_SECONDS = 50.0  # for processes to start, so that an error comes within a 
 
 @final
 class HostLostError(Exception):
-    """An error: a host died, fell silent, or failed in its work; the text says how, and `cause` has the details.
+    """An error: a host died, fell silent, or failed in its work; the text `how` says so, and `cause` has the details.
 
     Another process can take the place of a host unless its `work_failed`.
     """
@@ -58,7 +58,10 @@ class Transport(ABC):
 
     @abstractmethod
     def ready(self, refs: list[Any], patience: float) -> list[Any]:
-        """Wait for all answers, up to `patience` seconds; return the references of those that came or never will."""
+        """Wait for all answers, up to `patience` seconds; return the references of those that came or never will.
+
+        Answers that are still under way are not among them, and can be waited for again.
+        """
 
     @abstractmethod
     def answer(self, ref: Any) -> Any:
@@ -66,7 +69,10 @@ class Transport(ABC):
 
     @abstractmethod
     def share(self, value: Any) -> Any:
-        """Return a stand-in for a large value, which several calls can take as an argument in its place."""
+        """Return a stand-in for a large value, which several calls can take as an argument in its place.
+
+        The host then gets the value itself.
+        """
 
     @abstractmethod
     def why_unreachable(self) -> str:
@@ -75,10 +81,13 @@ class Transport(ABC):
 
 @final
 class Hosts:
-    """The hosts of a run, by number, and calls to them, each with a time limit."""
+    """The hosts of a run, by number, and calls to them, each with a time limit.
+
+    `addresses` has theirs, and `incarnations` how often each was replaced; `transport` is what carries the calls.
+    """
 
     def __init__(self, transport: Transport, n: int) -> None:
-        """Start `n` hosts; raise LiveLost if that is impossible."""
+        """Start `n` hosts, numbered from 0; raise LiveLost if that is impossible."""
         self.transport, self.incarnations = transport, [0] * n
         try:
             started = [transport.start(host) for host in range(n)]
@@ -92,21 +101,20 @@ class Hosts:
     def call(
         self, method: str, arguments: Sequence[Sequence[Any]] | None = None, patience: float | None = None
     ) -> list[Any]:
-        """Call a method of every host, and return the answers by the number of the host; raise LiveLost if a host is
-        lost.
+        """Call a method of every host, and return the answers by the number of the host.
 
         `arguments` has a tuple for each host, and is None for a method without arguments. `patience` is the time for
-        all answers in seconds; None: ANSWER_SECONDS.
+        all answers in seconds; None: ANSWER_SECONDS. Raise LiveLost if a host is lost, does not answer in time, or
+        fails.
         """
         arguments = [()] * len(self) if arguments is None else arguments
         return self.call_some(method, dict(enumerate(arguments)), patience)
 
     def call_some(self, method: str, arguments: dict[int, Sequence[Any]], patience: float | None = None) -> list[Any]:
-        """Call a method of some hosts, and return the answers in the order of `arguments`; raise LiveLost if one of
-        these is lost.
+        """Call a method of some hosts, and return the answers in the order of `arguments`.
 
         `arguments` has those of the call by the number of the host. `patience` is the time for all answers in seconds;
-        None: ANSWER_SECONDS.
+        None: ANSWER_SECONDS. Raise LiveLost if one of these hosts is lost, does not answer in time, or fails.
         """
         transport, patience = self.transport, ANSWER_SECONDS if patience is None else patience
         end = transport.clock.monotonic() + patience
@@ -124,7 +132,10 @@ class Hosts:
         return answers
 
     def replace(self, host: int) -> None:
-        """Start another process for a host that was lost, its next incarnation; raise HostLostError if none starts."""
+        """Start another process for a host that was lost, its next incarnation; raise HostLostError if none starts.
+
+        `addresses` and `incarnations` then have those of the new one; other hosts are not told.
+        """
         self.addresses[host], self._nodes[host] = self.transport.start(host)
         self.incarnations[host] += 1
 
@@ -136,7 +147,10 @@ class Hosts:
 
 @contextmanager
 def start_hosts(transport: Transport, n: int) -> Iterator[Hosts]:
-    """Start `n` hosts by this transport; yield them, and kill them when the block ends."""
+    """Start `n` hosts by this transport; yield them, and kill them when the block ends, however it ends.
+
+    Raise LiveLost if they cannot be started.
+    """
     hosts = Hosts(transport, n)
     try:
         yield hosts

@@ -25,17 +25,17 @@ FLOOR = UNKNOWN / 2
 
 
 def held_mask(departures: Floats) -> Flags:
-    """Return a mask: False for each departure that says that no copy is held (NOT_HELD), True for all others."""
+    """Return a mask: True for each departure but the mark NOT_HELD, so also for copies of unknown age or never come."""
     return np.asarray(departures != NOT_HELD)
 
 
 def known_mask(departures: Floats) -> Flags:
-    """Return a mask: True for each departure that is an instant, and not a mark that says why there is none."""
+    """Return a mask: True for each departure that is an instant, False for each mark that says why there is none."""
     return np.asarray(departures >= FLOOR)
 
 
 def never_came(departures: Floats) -> Flags:
-    """Return a mask: True for each departure of a copy that is held for, but of which none ever came (NEVER_CAME)."""
+    """Return a mask: True for each departure that is the mark NEVER_CAME, of a copy that never came."""
     return np.asarray(departures == NEVER_CAME)
 
 

@@ -54,11 +54,12 @@ FEWEST_REPLICATIONS = 30  # for an interval; with fewer, Student's law is too se
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measured value with its standard error `error`, which is NaN if `doubt` says why there is none.
+    """A measured value with its standard error `error`, which is NaN if there is no interval; `doubt` then says why.
 
-    Its interval covers the true value with a chance of `confidence`. `skew` is the skewness of the deviations of the
-    replications, and `deviations` has the first of them, one per replication. A value that was chosen because of
-    measurements, and not measured itself, has 0 replications.
+    Its interval covers the true value with a chance of `confidence`. `replications` is their number, 0 if the value was
+    chosen because of measurements and not measured itself. `skew` is the skewness of the deviations of the
+    replications. `deviations` has by how much each of the first DEVIATIONS_STORED replications is off the value, in its
+    unit, so that they average to about 0; it is empty if there is no interval.
     """
 
     value: float
@@ -74,23 +75,24 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the width of the interval; NaN if it has none."""
+        """Half of the width of the interval, in the unit of the value; NaN if it has none."""
         return (self.high - self.low) / 2
 
     @property
     def low(self) -> float:
-        """The lower end of the interval; NaN if it has none."""
+        """The lower end of the interval, in the unit of the value; NaN if it has none."""
         return self.value - self.error * self._deviation((1 + self.confidence) / 2)
 
     @property
     def high(self) -> float:
-        """The upper end of the interval; NaN if it has none."""
+        """The upper end of the interval, in the unit of the value; NaN if it has none."""
         return self.value - self.error * self._deviation((1 - self.confidence) / 2)
 
     def chance(self, off: float) -> float:
-        """Return the chance that a measured value is at least so far off the true one, to either side.
+        """Return the chance, of 0 to 1, that a measured value is at least so far off the true one, to either side.
 
-        `off` is measured minus true, whose sign matters if the deviations are skewed.
+        `off` is measured minus true, in the unit of the value; its sign matters if the deviations are skewed. The error
+        must be above 0.
         """
         from scipy.special import stdtr
 
@@ -101,9 +103,9 @@ class Estimate:
         return float(2 * stdtr(self.replications - 1, -abs(t)))
 
     def _deviation(self, share: float) -> float:
-        """Return the quantile, for a `share` of 0 to 1, of (measured - true value) / standard error.
+        """Return the quantile, at a probability `share` of 0 to 1, of (measured - true value) / standard error.
 
-        That follows Student's law, corrected for the skewness of the deviations.
+        That ratio follows Student's law, corrected for the skewness of the deviations. Below one half it is negative.
         """
         from scipy.special import cbrt, stdtrit
 
@@ -115,12 +117,12 @@ class Estimate:
 
     @property
     def _has_skewness(self) -> bool:
-        """Whether the skewness is more than that of symmetric values would be by chance."""
+        """Whether the skewness is beyond chance: above LEAST_SKEWNESS standard errors of that of symmetric values."""
         return abs(self.skew) > LEAST_SKEWNESS * math.sqrt(6 / self.replications)
 
     @property
     def _tilt(self) -> float:
-        """The skewness divided by the root of the number of replications, 0 if it would change only the rounding."""
+        """The skewness divided by the root of the number of replications; 0 if that is at most a millionth."""
         a = self.skew / math.sqrt(self.replications) if self.skew else 0.0
         return a if abs(a) > 1e-6 else 0.0
 
@@ -129,7 +131,8 @@ def ratio(amounts: Floats, wholes: Floats, confidence: float = 0.95, doubt: str 
     """Return the estimate of the sum of `amounts` over the sum of `wholes`, arrays with an element per replication.
 
     It has an interval of this `confidence`, unless a `doubt` says in words why not, there are fewer than
-    FEWEST_REPLICATIONS, or the wholes are all 0; in the last case its value is NaN too.
+    FEWEST_REPLICATIONS, or the wholes are all 0. Without an interval the error is NaN, and the estimate's `doubt` is
+    the given one or names the reason; if the wholes are all 0, the value is NaN too.
     """
     n, whole = amounts.size, float(wholes.sum())
     if whole == 0:
@@ -160,8 +163,9 @@ def _sum_of_squares(values: Floats) -> float:
 def paired_difference(ours: tuple[Floats, Floats], theirs: tuple[Floats, Floats], doubt: str = "") -> Estimate:
     """Return the estimate of our ratio minus theirs, over the same replications with the same random numbers.
 
-    `ours` and `theirs` are (amounts, wholes), arrays with an element per replication. The error is that of the
-    differences within replications. A `doubt` says why there is no interval.
+    `ours` and `theirs` are (amounts, wholes), arrays with an element per replication; a ratio is that of their sums.
+    The error is that of the differences within replications. There is no interval if a `doubt` says why, or if there
+    are fewer than FEWEST_REPLICATIONS.
     """
     gaps = _linear(*ours) - _linear(*theirs)
     return ratio(gaps, np.ones(gaps.size), doubt=doubt)
@@ -196,8 +200,8 @@ def _correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
 def _linear(amounts: Floats, wholes: Floats) -> Floats:
     """Return a number per replication: their mean is the ratio of the sums, and their scatter gives its error.
 
-    `amounts` and `wholes` have an element per replication each, and the ratio is that of the sum of amounts to the
-    other.
+    The ratio is the sum of `amounts` over the sum of `wholes`, both with an element per replication. If the wholes are
+    all 0, the numbers are NaN.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         value = amounts.sum() / wholes.sum()

@@ -33,9 +33,10 @@ BANDS = 16
 class Dependence:
     """The result of a test whether the ages a and b of two processes depend on one another.
 
-    Ages a are cut into bands of equally many. `largest` is the largest difference of P(b < x | a in a band) from P(b <
-    x), over all bands and several x, and `chance` its p-value: a bound of the chance that independent ages show such a
-    one.
+    The instants are cut into BANDS bands of equally many by the age a. `largest` is the largest absolute difference,
+    from 0 to 1, of P(b < x | a in a band) from P(b < x), over all bands and over BANDS - 1 quantiles x of b. `chance`
+    is the p-value of the test: a bound, from 0 to 1, of the chance that independent ages show a difference as unlikely
+    in any of these cells.
     """
 
     largest: float
@@ -45,8 +46,9 @@ class Dependence:
 def dependence(a: Floats, b: Floats) -> Dependence:
     """Test whether the ages of two processes, `a` and `b`, depend on one another along a path; return the result.
 
-    Both arrays have the ages at the same instants of the path, which are many intervals apart. The p-value holds
-    whatever the laws are; instants past the last multiple of BANDS are left out.
+    Both arrays have the ages at the same instants of the path, which are many intervals apart: at least BANDS of them,
+    or AssertionError is raised. The p-value holds whatever the laws are; instants past the last multiple of BANDS are
+    left out.
     """
     size = a.size // BANDS
     assert size > 0, f"{a.size} instants for {BANDS} bands"
@@ -61,7 +63,7 @@ def dependence(a: Floats, b: Floats) -> Dependence:
 
 
 def _ranks(values: Floats) -> npt.NDArray[np.int64]:
-    """Return the rank of each value, from 0."""
+    """Return the rank of each value among them, from 0 for the least; of equal ones the earlier ranks lower."""
     ranks = np.empty(values.size, np.int64)
     ranks[np.argsort(values, kind="stable")] = np.arange(values.size)
     return ranks

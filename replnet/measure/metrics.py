@@ -93,10 +93,10 @@ MOST_POINTS = 1_000  # of a range
 class Metric:
     """A metric by its name: the question that measures it, and the formulas that predict it.
 
-    `name` is the same however the user spelled it. `weight` is the cost of an age, `predict` the mean cost of a copy
-    with a known age, and `basis` what it rests on; `whole` predicts the share of time (or the rate of turns to stale)
-    by which it is divided, None if that is all time. `within(x)`, of quantiles alone, predicts the chance that an age
-    is at most x.
+    `name` is the same however the user spelled it. `weight` is the cost of an age, `predict` the mean cost over all
+    time of a copy, from its information age and the law of its source's updates, and `basis` on which theorem or
+    assumption this rests. `whole` predicts the share of time (or the rate of turns to stale) by which the mean cost is
+    divided, None if that is all time. `within(x)`, of quantiles alone, predicts the chance that an age is at most x.
     """
 
     name: str
@@ -109,13 +109,14 @@ class Metric:
 
     @property
     def is_about_durations(self) -> bool:
-        """Whether it is about how long copies stay fresh or stale."""
+        """Whether it is about how long copies stay fresh or stale: how long spells last, or how many last long."""
         return self.question.about == "still" or self.question.over == "turns"
 
     def has_no_variance(self, law: Law, copies: int = 1) -> bool:
-        """Whether the cost that one interval of `law` between pulls adds has no variance.
+        """Whether the cost that one interval of `law` between pulls adds has no finite variance.
 
-        Estimates then have no interval. Of several `copies`, all pulled at intervals of `law`, the freshest counts.
+        Estimates then have no interval. With several `copies`, all pulled at intervals of `law`, the cost is that of
+        the freshest.
         """
         order = 2 if self.question.about in ("every", "count") else 1
         low, high = self.weight.orders[order - 1 : order + 1]
@@ -124,8 +125,9 @@ class Metric:
     def formula(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
         """Return the prediction of the metric over copies, or answers, of which some may never get a copy.
 
-        `parts` has, by (information age, law of the updates), how many of them have both. What is without a copy counts
-        as one with an infinitely old copy if that has a finite cost, and else is left out.
+        `parts` has, by (information age, law of the updates), how many of them have both; only their proportions
+        matter. What is without a copy counts as one with an infinitely old copy if that has a finite cost, and else is
+        left out. Where the mean is infinite or there are no copies, the prediction has no value, and a note says why.
         """
         copies: dict[tuple[InformationAge, Law], float] = {}
         missing = 0.0
@@ -146,7 +148,7 @@ class Metric:
         return mean(shares) if all(prediction.known for prediction in shares) else next(iter(shares))
 
     def _of_copies(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-        """Return the prediction of the metric over those that have a copy, or one without a value, whose note says why.
+        """Return the prediction of the metric over those that have a copy; without a value, its note says why.
 
         `parts` has, by (information age, law of the updates), how many of them have both.
         """
@@ -162,17 +164,17 @@ class Metric:
 
 
 def finite_cost(law: Law, copies: int, cost: Callable[[Array], Array]) -> bool:
-    """Whether the freshest of so many copies, each pulled at intervals of `law`, has a finite mean cost.
+    """Whether the freshest of so many `copies`, each pulled at intervals of `law`, has a finite mean cost.
 
-    `cost` is a function from an array of ages to their costs.
+    `cost` is a function from an array of ages to an array of their costs.
     """
     return exists(half_line_law(best_of([direct(law)] * copies)), cost, 0)
 
 
 def _mean(predict: Predict, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-    """Return the mean of a prediction over `parts`: how many copies have each (age, law of the updates).
+    """Return the mean of a prediction over `parts`: how many copies have each (information age, law of the updates).
 
-    `predict(age, law)` is the prediction for a copy. If one is infinite the mean has no value, only a note.
+    `predict(age, law)` is the prediction for a copy. If one is infinite the mean has no value, only a note why.
     """
     predictions: dict[Prediction, float] = {}
     for (copy, updates), share in parts.items():
@@ -202,17 +204,17 @@ def _quantile(
         return Prediction(math.nan, Never.basis.kind, Never.basis.source, note=note)
 
     def chance(x: float) -> Prediction:
-        """Return the prediction of the share of all whose age is at most x."""
+        """Return the prediction of the share of all, with and without a copy, whose age is at most x."""
         of_copies = _mean(within(x), copies)
         return replace(of_copies, value=of_copies.value * (1 - missing), accuracy=of_copies.accuracy * (1 - missing))
 
     start = math.log(min(min(age.scales.marks) for age, _ in copies))
 
     def least(level: float) -> float:
-        """Return the least age that a share `level` does not exceed; infinite if it is too far to be found."""
+        """Return the least age that a share `level` of all does not exceed; infinite if it is beyond the search."""
 
         def excess(x: float) -> float:
-            """Return by how much the share of ages up to exp(x) is above `level`."""
+            """Return the share of ages of at most exp(x) minus `level`: negative if it is too small."""
             return chance(math.exp(x)).value - level
 
         low, high = bracket(excess, start, math.log(2), math.log(16), FARTHEST)
@@ -234,10 +236,10 @@ def _quantile(
 def _plain(
     name: str, about: CostKind, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None
 ) -> Metric:
-    """Return a metric whose cost is of the kind `about`, with the weight `by`: a mean over time, or over stale time.
+    """Return a metric called `name`: a mean over time, or over stale time, of a cost of the kind `about`.
 
-    It is called `name`. `predict` is the formula of the mean cost over all time, which rests on `basis`; with `whole`,
-    the formula of the stale share, the mean is over stale time.
+    The cost has the weight `by` of an age. `predict` is the formula of the mean cost over all time, which rests on
+    `basis`; with `whole`, the formula of the stale share of time, the mean is over stale time.
     """
     return Metric(
         name,
@@ -250,23 +252,25 @@ def _plain(
 
 
 def _spell(name: str, question: Question, predict: Predict, whole: Predict) -> Metric:
-    """Return a metric of how long copies stay fresh or stale, which `question` measures.
+    """Return a metric called `name` of how long copies stay fresh or stale, which `question` measures.
 
-    `predict` is the formula of the mean cost, and `whole` that of the rate or share by which it is divided.
+    Its prediction is a quotient: `predict` is the formula of the mean cost over all time, and `whole` that of the rate
+    of turns to stale, or of the share of fresh time, by which it is divided.
     """
     return Metric(name, question, ONE, spells.SPELL, predict, whole)
 
 
 def _fresh_share(copy: InformationAge, updates: Law) -> Prediction:
-    """Return the predicted share of time in which a copy is fresh, with what formulas of spells rest on.
+    """Return the prediction of the share of time, 0 to 1, in which a copy is fresh, for metrics of fresh spells.
 
-    Its source changes at intervals of the law `updates`.
+    Its source changes at intervals of the law `updates`. It rests on the theorems on spells, unlike that of
+    `_freshness`.
     """
     return spells.remaining_freshness(copy, updates, 0.0)
 
 
 def _freshness(copy: InformationAge, updates: Law) -> Prediction:
-    """Return the predicted freshness of a copy whose source changes at intervals of the law `updates`."""
+    """Return the prediction of the share of time in which a copy is fresh; `updates` is the law of its source's."""
     return copy.freshness(updates)
 
 
@@ -313,11 +317,11 @@ def staleness_metric(
 ) -> Callable[[ByAge], ByAge]:
     """Return a decorator that makes a metric of another package known by `name`, measured in `unit` (a few words).
 
-    The metric is the mean of the weight `by` (ages/weights) of an age: that `about` the `first` missed update, those of
-    `every` missed update, added up, or that of the `data`; with `share` it is a share of time or of answers. What is
-    decorated is its formula, a function of a copy's information age and the law of its source's updates, and stays as
-    it is; `basis` is what the formula rests on. A name that is taken or has other signs than small letters, digits and
-    _ raises FieldError.
+    The metric is the mean over time, or answers, of the weight `by` (ages/weights) of an age: since the `first` missed
+    update, since `every` missed update, added up, or of the `data`, as `about` says. With `share` its values are shares
+    from 0 to 1. What is decorated is its formula, a function of a copy's information age and the law of its source's
+    updates, and stays as it is; `basis` is what the formula rests on. A name that is taken or has other signs than
+    small letters, digits and _ raises FieldError.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise FieldError("metric", f"{short_repr(name)} is not a name", "small letters, digits and _")
@@ -328,7 +332,7 @@ def staleness_metric(
         """Make the metric known with this formula, and return the formula."""
 
         def predict(copy: InformationAge, updates: Law) -> Prediction:
-            """Return the value of the formula with its basis."""
+            """Return the value of the formula for a copy and the law of its source's updates, with its basis."""
             prediction = Prediction.of(formula(copy, updates), joint_basis([copy.basis, basis]))
             return replace(prediction, assumes=f"{name} is infinite") if math.isinf(prediction.value) else prediction
 
@@ -342,12 +346,18 @@ def staleness_metric(
 
 
 def is_metric_on_request(text: object) -> bool:
-    """Whether a text names a metric that is measured on request, even if with wrong arguments."""
+    """Whether a value is a text that names a metric measured on request, even if with wrong arguments.
+
+    Any text with AT in it, which asks for an instant, counts as one.
+    """
     return isinstance(text, str) and (AT in text or base_name(text) in metrics_on_request())
 
 
 def metric(text: str) -> Metric:
-    """Return the metric that a text names, such as `lag`, `older(2)` or `freshness at 5`, or raise FieldError."""
+    """Return the metric that a text names, such as `lag`, `older(2)` or `freshness at 5`.
+
+    A name that is unknown, or an argument or time that is wrong, raises FieldError.
+    """
     text, at, time = text.partition(AT)
     return _metric_at(text, time) if at else _metric_over_time(text)
 
@@ -355,7 +365,8 @@ def metric(text: str) -> Metric:
 def _metric_at(text: str, time: str) -> Metric:
     """Return a metric of the copies that are held at one instant; raise FieldError if there is none.
 
-    `text` names the metric, without that instant, and `time` is the text of a number.
+    `text` names the metric, without that instant, and `time` is the text of a number: units of time after the begin, 0
+    or more. Metrics of answers alone, of spells, or over some time ahead, and quantiles have none.
     """
     over_time, at = AT_A_TIME.get(text.strip()) or _metric_over_time(text), _time(time)
     if not at >= 0:
@@ -401,9 +412,9 @@ def _metric_over_time(text: str) -> Metric:
 
 
 def _metric_with_number(name: str, full: str, x: float) -> Metric:
-    """Return the metric `name` with the number `x` in brackets; `full` is its name with that.
+    """Return the metric `name` with the number `x`, 0 or more, in brackets; `full` is its name with that.
 
-    A number that is wrong raises FieldError.
+    Of a quantile a number that is not above 0 and below 1 raises FieldError.
     """
     late = threshold(x)
     if name in ("staleness_quantile", "age_quantile"):
@@ -425,7 +436,7 @@ def _metric_with_number(name: str, full: str, x: float) -> Metric:
 
 
 def _quantile_metric(name: str, full: str, level: float) -> Metric:
-    """Return the metric of a quantile, `name`, at a level; `full` is its name with the level.
+    """Return the metric of a quantile of an age, `name`, at a level; `full` is its name with the level.
 
     A level that is not above 0 and below 1 raises FieldError.
     """
@@ -435,7 +446,7 @@ def _quantile_metric(name: str, full: str, level: float) -> Metric:
     question = Question(about, AGE, AGE.integral, level=level)  # type: ignore[arg-type]
 
     def within(x: float) -> Predict:
-        """Return the formula for the chance that the age is at most x."""
+        """Return the formula for the chance, 0 to 1, that the age of a copy is at most x."""
         if name == "staleness_quantile":
             return lambda copy, law: penalties.currency(copy, law, x)
         return lambda copy, _: penalties.younger(copy, x)
@@ -466,7 +477,8 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, each once, without those that every run measures in any case.
 
-    A range in a name, such as `older(0:2:9)`, stands for a metric per point. A name that is wrong raises FieldError.
+    `names` are texts, or a single one. A range in a name, such as `older(0:2:9)`, stands for a metric per point. A name
+    that is wrong raises FieldError.
     """
     texts = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
     requested = (metric(point) for text in texts for point in expand_range(text))

@@ -43,21 +43,22 @@ def grid_places(ages: Floats) -> Ints:
 
 
 def cumulative_curve(number: Floats, total: Floats, lasting: bool) -> Floats:
-    """Return, at every edge of the grid, the time with an age of at most that edge, or else the number of such answers.
+    """Return, for each edge of the grid of ages, the time, or number of answers, with an age of at most that.
 
     `number` and `total` have, for every place between two edges, how many ages are in it and their sum. With `lasting`
     they are the ages at the begin of stretches, minus those at the end, and time is returned; otherwise those of
-    answers.
+    answers, and numbers are.
     """
     below = np.cumsum(number)
     return EDGES * below - np.cumsum(total) if lasting else below
 
 
 def curve_quantile(curve: Floats, whole: float, level: float) -> float:
-    """Return the age that a share `level` of the whole does not exceed; infinite if it is beyond the grid.
+    """Return the age that a share `level` (0 to 1) of the whole does not exceed; infinite if it is beyond the grid.
 
     `curve` has the time, or the number of answers, with an age of at most each edge of the grid, and `whole` is all
-    time, or the number of all answers. Between edges the curve is taken as linear.
+    time, or the number of all answers. Between edges the curve is taken as linear. The age is 0 if it is below the
+    first edge.
     """
     edge = int(np.searchsorted(curve, level * whole))
     if edge == 0:
@@ -72,7 +73,8 @@ def pseudo_values(curves: Floats, wholes: Floats, level: float) -> Floats:
     """Return a number per replication: their mean is the quantile at `level` over all, and their scatter its error.
 
     `curves` has a row per replication: the time, or number of answers, with an age of at most each edge of the grid;
-    `wholes` has all the time, or answers, of each. If the quantile is 0 or infinite, so is every number.
+    `wholes` has all the time, or answers, of each. If the quantile is 0 or infinite, so is every number; if only the
+    curve around it is beyond the grid, they are NaN.
     """
     curve, whole = curves.sum(axis=0), float(wholes.sum())
     value = curve_quantile(curve, whole, level)

@@ -61,7 +61,10 @@ PLUGINS = "replnet.metrics"  # the group of entry points of other packages' metr
 
 @cache
 def broken_metrics() -> dict[str, str]:
-    """Load the metrics of all other packages, once, and return why some could not be loaded, by name."""
+    """Load the metrics of all other packages, once; return why some could not be loaded, by entry point's name.
+
+    Those that could are added to ON_REQUEST.
+    """
     return load_plugins(PLUGINS, ON_REQUEST, "staleness_metric")
 
 
@@ -80,14 +83,14 @@ def base_name(metric: str) -> str:
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric, by its name, is a share between 0 and 1."""
+    """Whether a metric, by its name, is a share between 0 and 1; a name that no metric has is none."""
     name = base_name(metric)
     # Whether a metric of another package is a share is known only once that is loaded.
     return name in SHARES or (name not in METRICS and name in metrics_on_request() and name in SHARES)
 
 
 def share_note(share: float, of_answers: bool) -> str:
-    """Return a note that a mean is over a `share`, of 0 to 1, of the answers, or else of the copies."""
+    """Return a note that a mean is over a `share`, of 0 to 1, of the answers if `of_answers`, else of the copies."""
     noun = "answers that bring a copy" if of_answers else "copies that anything reaches"
     return f"over the {100 * share:.3g} % of {noun}"
 
@@ -99,8 +102,9 @@ WIDEST_SHARE, NARROW_SHARE = 0.05, 0.005  # half-widths of shares: too wide abov
 def drop_if_rough(metric: str, prediction: Prediction) -> Prediction:
     """Return the prediction, or if its bounds are too wide to be useful one without a value, with a note of the bounds.
 
-    `metric` is the name of what is predicted. Too wide is a half-width above half of the value, and of a share one
-    above 0.05; 0.005 is narrow for any share.
+    `metric` is the name of what is predicted. The bounds are the value plus and minus the accuracy. They are too wide
+    if the accuracy is above WIDEST times the value; for a share also if it is above WIDEST_SHARE, but never if it is at
+    most NARROW_SHARE.
     """
     value, share, widest = prediction.value, is_share(metric), WIDEST * abs(prediction.value)
     widest = max(min(widest, WIDEST_SHARE), NARROW_SHARE) if share else max(widest, ROUNDING)
@@ -123,10 +127,11 @@ COMPARED: tuple[str, ...] = (
 @final
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: the measured value of a metric of a group beside the predicted one.
+    """A row of a table, for a group and a metric, both by name: the measured value beside the predicted one.
 
-    `estimate` is None if nothing was measured, and `prediction` has no value if nothing is predicted. The verdict
-    compares the two, or, if it is given, the two values of `against`. `note` says in words what else is to be known.
+    `estimate` is None if nothing was measured, and `prediction` has no value if nothing is predicted. `verdict` is
+    agree, differ or unresolved, or empty if the row has not been judged; it compares the two, or, if it is given, the
+    two values of `against`. `note` says in words what else is to be known.
     """
 
     group: str
@@ -139,12 +144,12 @@ class Row:
 
     @classmethod
     def of(cls, key: tuple[str, str], prediction: Prediction) -> Row:
-        """Return the row of a (group, metric) that is only predicted."""
+        """Return the row of a (group, metric) that is only predicted, with the note of its prediction."""
         return cls(*key, prediction, note=prediction.note)
 
     @property
     def measured(self) -> float | None:
-        """The measured value; None if there is none or it is infinite."""
+        """The measured value, in the unit of the metric; None if there is none or it is infinite."""
         return _finite(self.estimate.value) if self.estimate else None
 
     @property
@@ -159,22 +164,25 @@ class Row:
 
     @property
     def predicted(self) -> float | None:
-        """The predicted value; None if there is none."""
+        """The predicted value, in the unit of the metric; None if there is none or it is infinite."""
         return _finite(self.prediction.value)
 
     @property
     def kind(self) -> str:
-        """The kind of the prediction: exact, limit or approximation; empty without one."""
+        """The kind of the prediction, in a word: exact, limit or approximation; empty without a prediction."""
         return str(self.prediction.kind)
 
     @property
     def source(self) -> str:
-        """The equation that the prediction comes from; empty without a prediction."""
+        """The paper and equation that the prediction comes from, as a text; empty without a prediction."""
         return self.prediction.source
 
     @property
     def accuracy(self) -> float | None:
-        """The largest error that a limit or an approximation may have, in units of the value; None if it is exact."""
+        """The largest error that a limit or an approximation may have, in units of the value.
+
+        It is None if the prediction is exact, has no value, or states no such bound.
+        """
         return _finite(self.prediction.accuracy) or None
 
     @property
@@ -190,7 +198,10 @@ class Row:
 
     @property
     def comparison(self) -> Comparison | None:
-        """The pair of values that the verdict is about; None if nothing was measured."""
+        """The pair of values that the verdict is about: `against` if it is given, else measured and predicted.
+
+        It is None if nothing was measured.
+        """
         if self.against or self.estimate is None:
             return self.against
         scale = None if is_share(self.metric) else self.estimate.value
@@ -201,7 +212,10 @@ class Row:
         return {name: getattr(self, name) for name in columns}
 
     def record(self) -> dict[str, Any]:
-        """Return, as plain data by name, all that it takes to judge the row again together with other rows."""
+        """Return, as plain data by name, all of a row but its verdict and `against`, so that it can be judged again.
+
+        Numbers that are infinite, NaN or missing are None, and deviations are rounded to DEVIATION_DIGITS.
+        """
         estimate = self.estimate
         names = ("measured", "error", "skew", "ci_low", "ci_high", "deviations")
         numbers: dict[str, Any] = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
@@ -220,7 +234,7 @@ class Row:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Row:
-        """Return the row, without a verdict, that `record` made the record of."""
+        """Return the row that `record` made the record of, without a verdict and without `against`."""
 
         def number(name: str) -> float:
             """Return a number of the record, NaN for None."""
@@ -239,9 +253,10 @@ class Row:
 
 
 def judge_rows(rows: Sequence[Row], resolution: float) -> list[Row]:
-    """Return the rows with their verdicts, judged together; rows without a measured value have none.
+    """Return the rows with their verdicts, judged together; rows without a measured value stay as they are.
 
-    An interval whose half-width is above `resolution` (of metrics other than shares, times the value) cannot agree.
+    A verdict is agree, differ or unresolved, or empty without a prediction. An interval whose half-width is above
+    `resolution` (of metrics other than shares, `resolution` times the value) cannot agree.
     """
     comparisons = [row.comparison for row in rows]
     words = iter(verdicts([comparison for comparison in comparisons if comparison], resolution))

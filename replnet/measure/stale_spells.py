@@ -36,8 +36,10 @@ class StaleSpells:
     def count(self, holder: Ints, cell: Ints, stretches: Stretches, cells: int) -> Floats:
         """Return how many spells became longer than `least` in these stretches, as an array with an element per cell.
 
-        There are so many `cells`; a spell counts in the one in which it began. `holder` and `cell` have a number for
-        every stretch; the stretches of a holder are in order of time, and after those of all calls before.
+        There are so many `cells`; a spell counts in the cell of the stretch in which it began. `holder` and `cell` have
+        a number for every stretch: of a node and source, and of where results are added up. The stretches of a holder
+        are in order of time, and after those of all calls before; spells that are still short and go on are kept for
+        the next call.
         """
         columns = holder, cell, stretches.begin, stretches.end, stretches.first_missed_update
         holders, open_cells, since, until = self._open

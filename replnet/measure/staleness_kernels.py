@@ -43,7 +43,8 @@ def find_places(updates, begin, row, instants, including, indices):
 def missed_ages(begin, end, updates, first, at_begin, at_end, end_ages, begin_ages):
     """Write the ages of all missed updates at the end of every stretch into `end_ages`, at its begin into `begin_ages`.
 
-    Stretch q misses updates[first[q] : at_end[q]] by its end, and those before at_begin[q] already at its begin.
+    Stretch q, from begin[q] to end[q], misses updates[first[q] : at_end[q]] by its end, and those before at_begin[q]
+    already at its begin. Ages are written one after another, stretch by stretch.
     """
     n = m = 0
     for q in range(begin.size):
@@ -57,7 +58,7 @@ def missed_ages(begin, end, updates, first, at_begin, at_end, end_ages, begin_ag
 
 @njit(cache=True)
 def add_costs(cost, count, sign, sums):
-    """Add to the sum of every stretch q the next count[q] of the costs, times `sign`."""
+    """Add to sums[q] the sum of the next count[q] of the costs, times `sign`, for every stretch q in turn."""
     n = 0
     for q in range(count.size):
         total = 0.0

@@ -65,7 +65,7 @@ class Question:
 
     @property
     def of_answers(self) -> bool:
-        """Whether it can be asked of answers as well as of copies."""
+        """Whether it is asked of clients' answers too, and not only of copies: not at one instant, nor per turn."""
         return self.at is None and self.over != "turns"
 
     @property
@@ -97,7 +97,7 @@ class Updates(NamedTuple):
 
     @classmethod
     def of(cls, points: Floats) -> Updates:
-        """Return the updates of a single source."""
+        """Return the updates of a single source, in row 0, at the ascending instants `points`."""
         return cls(points, np.array([0, points.size]))
 
     def at_index(self, row: Ints, index: Ints) -> Floats:
@@ -138,12 +138,18 @@ class Stretches:
 
     @classmethod
     def answers(cls, row: Ints, at: Floats, departure: Floats, updates: Updates) -> Stretches:
-        """Return the answers that clients got at these instants."""
+        """Return the answers that clients got at the instants `at`, each with a copy of the source in its `row`.
+
+        `departure` has when each copy left its source. All arrays have an element per answer.
+        """
         return cls(row, at, at, departure, updates, lasting=False)
 
     @cached_property
     def _first_missed_index(self) -> Ints:
-        """The index, for each stretch, of the first update that its copy misses."""
+        """The index, for each stretch, of the first update of its source after the departure of its copy.
+
+        Without one it is the index past those of its row. The update may come after the stretch.
+        """
         return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
@@ -158,7 +164,10 @@ class Stretches:
 
     @cached_property
     def _stale_parts(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """The stretches that become stale, in four arrays: index, first missed update, begin and end of stale part."""
+        """The stretches whose copies are stale at some time, and when, as four arrays with an element for each.
+
+        These are its index, the first update that its copy misses, and the begin and the end of its stale part.
+        """
         since = self.first_missed_update
         stale = np.flatnonzero(since < self.end if self.lasting else self.stale)
         since = since[stale]
@@ -184,9 +193,10 @@ class Stretches:
 
     @property
     def fresh_until(self) -> Floats:
-        """The instant, for each stretch, at which its copy becomes stale.
+        """The instant, for each stretch, until which its copy is fresh.
 
-        It is the begin of a stretch if the copy is stale by then, and the end if it is fresh all along.
+        That is its begin if the copy is stale from there on, and its end if it is fresh all along. Stretches must be
+        lasting.
         """
         stale, _, begin, _ = self._stale_parts
         until = self.end.copy()
@@ -194,22 +204,22 @@ class Stretches:
         return until
 
     def cut_at(self, horizon: float) -> tuple[Stretches, Flags]:
-        """Return the parts of the stretches before `horizon`, and the mask of the stretches that have one."""
+        """Return the stretches that begin before `horizon`, cut off there, and the mask of these among all."""
         begun = self.begin < horizon
         begin, end = self.begin[begun], np.minimum(self.end[begun], horizon)
         return Stretches(self.row[begun], begin, end, self.departure[begun], self.updates, self.lasting), begun
 
     def answers_at(self, at: float) -> tuple[Stretches, Flags]:
-        """Return the copies held at an instant, as answers at it, and the mask of the stretches around it."""
+        """Return the copies held at the instant `at`, as answers at it, and the mask of the stretches around it."""
         around = (self.begin <= at) & (at < self.end)
         row, departure = self.row[around], self.departure[around]
         return Stretches.answers(row, np.full(row.size, at), departure, self.updates), around
 
     def whole(self, over: Denominator) -> Floats:
-        """Return, for every stretch, the whole of which its cost is a share.
+        """Return, for every stretch, the whole of which its cost is a share: its length, or 1 for an answer.
 
-        That is by default its length, its stale or fresh time for `stale` and `fresh`, and for `turns` 1 if its copy
-        becomes stale in it and else 0.
+        For `stale` and `fresh` it is the length of its stale or fresh part, and for `turns` 1 if its copy becomes stale
+        in it and else 0.
         """
         match over:
             case "stale":
@@ -222,9 +232,10 @@ class Stretches:
                 return self.length
 
     def cost(self, question: Question) -> Floats:
-        """Return the cost of every stretch: what the question adds up, over the whole stretch. Spells have none.
+        """Return the cost of every stretch: what the question adds up, integrated over the stretch.
 
-        The cost of an answer is what is integrated over a stretch, at its instant.
+        The cost of an answer is the integrand at its instant. Counts of turns are not integrated: a stretch has 0 or 1.
+        A question about `spells` raises AssertionError, as these go on from stretch to stretch.
         """
         match question.about:
             case "first":
@@ -255,7 +266,10 @@ class Stretches:
                 raise AssertionError("spells go on from stretch to stretch")
 
     def _weigh(self, question: Question, first_ages: Floats, last_ages: Floats) -> Floats:
-        """Return the integrals of the question's weight from first to last ages, or, for answers, the weights."""
+        """Return the integrals of the question's weight from first to last ages, or, for answers, its values there.
+
+        All are arrays with an element per stretch or answer; the first and last age of an answer are the same.
+        """
         return question.w2(last_ages) - question.w2(first_ages) if self.lasting else question.w(last_ages)
 
     @property
@@ -275,8 +289,9 @@ class Stretches:
     def ages(self, question: Question) -> tuple[Ints, Floats, Floats | None]:
         """Return the indices of the stretches with the age that the question is about, its first and its last value.
 
-        All three are arrays; the last is None for answers, as these do not last. The age is that of the `data`, or the
-        time since the first missed update, which only stale copies have.
+        All three are arrays with an element per such stretch; the last is None for answers, as these do not last. The
+        age is that of the `data`, which all have, or the time since the first missed update, which only stretches with
+        a stale part have.
         """
         if question.about != "data":
             with_age, since, begin, end = self._stale_parts
@@ -291,7 +306,7 @@ class Stretches:
         return costs
 
     def _integrate_count(self) -> Floats:
-        """Return the integral of the number of missed updates over each stretch."""
+        """Return the integral of the number of missed updates over each stretch, an array with an element for each."""
         points, begins = self.updates
         origin = np.append(points, 0.0)[begins[:-1]]
         since = points - np.repeat(origin, np.diff(begins))
@@ -303,7 +318,8 @@ class Stretches:
     def _integrate_age(self, row: Ints, t: Floats) -> Floats:
         """Return the integral of the time since the last update, from the first update of each `row` to instant `t`.
 
-        Both are arrays. No instant may be before the first update of its row.
+        `row` and `t` are arrays with an element per stretch, and so is the result. No instant may be before the first
+        update of its row.
         """
         points = self.updates.points
         gaps = np.diff(points, prepend=0.0)

@@ -27,7 +27,9 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 class Comparison:
     """A measured value beside the predicted one (None without a prediction), with the accuracy that this claims.
 
-    The half-width of the interval is judged as a share of `scale`, the value; of shares as it is, with a scale of None.
+    `accuracy` is the largest error that the prediction may have, in units of the value, 0 if it is exact. The
+    half-width of the interval is judged as a share of `scale`, the value; for shares `scale` is None, and it is judged
+    as it is.
     """
 
     estimate: Estimate
@@ -37,21 +39,27 @@ class Comparison:
 
     @property
     def beyond(self) -> float:
-        """The distance by which the measured value is off the prediction, less its accuracy; with its sign."""
+        """The measured minus the predicted value, nearer to 0 by accuracy and ROUNDING; 0 if it is within these."""
         assert self.predicted is not None
         off = self.estimate.value - self.predicted
         return math.copysign(max(abs(off) - self.accuracy - ROUNDING, 0.0), off)
 
     @property
     def z(self) -> float | None:
-        """The number of standard errors between measured and predicted, or None without an error or a prediction."""
+        """The measured minus the predicted value, in standard errors; None without an error above 0 or a prediction.
+
+        The accuracy of the prediction is not taken off.
+        """
         if self.predicted is None or not self.estimate.error > 0:
             return None
         return (self.estimate.value - self.predicted) / self.estimate.error
 
     @property
     def p_value(self) -> float:
-        """The chance, if the prediction is right within its accuracy, of a value as far off as the measured one."""
+        """The chance, if the prediction is right within its accuracy, of a measured value that is so far off.
+
+        It is 1 if the measured value is within the accuracy, and an upper bound if all replications measured the same.
+        """
         if self.beyond == 0:
             return 1.0
         if self.estimate.error == 0:
@@ -102,16 +110,17 @@ def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> lis
 
 
 def visible_errors(cells: Sequence[Comparison]) -> list[float]:
-    """Return, for every cell, the least error of a prediction that nine such tables of ten would call different.
+    """Return, for every cell, the least error of its prediction that would be called different with a chance of POWER.
 
-    It is in units of the value, and NaN for a cell without a prediction or an interval.
+    Cells are judged together, as by `verdicts`. The error is in units of the value, and NaN for a cell without a
+    prediction or an interval.
     """
     from scipy.special import stdtrit
 
     judged = sum(c.predicted is not None and c.estimate.error > 0 for c in cells)
 
     def least(c: Comparison) -> float:
-        """Return the least visible error of one cell."""
+        """Return the least visible error of one cell, in units of its value; NaN if it is not judged."""
         if c.predicted is None or not c.estimate.error > 0:
             return math.nan
         freedom = c.estimate.replications - 1

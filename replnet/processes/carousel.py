@@ -73,9 +73,10 @@ def release(now, slots, total, weight, due_slot, part, pages, first, last):
 
 @njit(cache=True)
 def sort_by_last(n, pages, first, last, spare_pages, spare_first, spare_last):
-    """Sort the first `n` turns by their last slot, stably, and return their pages, first slots and last slots.
+    """Sort the first `n` turns by their last slot, stably; return arrays of their pages, first slots and last slots.
 
-    It goes digit by digit, from the arrays to the spare ones and back, so that all six are overwritten.
+    It goes digit by digit, from the arrays to the spare ones and back, so that all six are overwritten, and three of
+    them are returned, of which the first n elements count.
     """
     largest = 0
     for q in range(n):
@@ -128,7 +129,8 @@ def assign(n, slots, total, weight, due_slot, part, pages, first, page_of_slot):
 def long_round(rates: npt.ArrayLike) -> Ints:
     """Return one round of a carousel, the page of each slot, with several visits of the rarest page if possible.
 
-    Pages are numbers of `rates`, which count relative to their sum. Raises a FieldError if these are no rates or all 0.
+    A round has 65,536 to 8,388,608 slots. Pages are numbers of `rates`, which count relative to their sum. Raises a
+    FieldError if these are no rates or all 0.
     """
     checked_rates = _check_rates(rates)
     slots = int(
@@ -145,7 +147,8 @@ def long_round(rates: npt.ArrayLike) -> Ints:
 class Carousel:
     """An endless schedule of pages, one in each slot, in which every page comes at its rate.
 
-    It is handed out stretch by stretch, so that taking slots changes it. Pages with rate 0 never come.
+    It is handed out stretch by stretch, so that taking slots changes it: `now` is how many have been taken. Pages with
+    rate 0 never come.
     """
 
     def __init__(self, rates: npt.ArrayLike) -> None:
@@ -164,14 +167,17 @@ class Carousel:
 
     @property
     def block(self) -> int:
-        """The number of slots to take at once; fewer cost more per slot."""
+        """The number of slots to take at once, below which each slot would cost more.
+
+        It is the number of pages with a rate above 0, or 65,536 if that is more.
+        """
         return max(self._pages.size, SHORTEST_BLOCK)
 
     def take(self, slots: int) -> Turns:
         """Return the page of each of the next `slots` slots, and move on past them.
 
-        The schedule does not depend on how many are taken at once. Raise a FieldError for fewer than 1, or for too
-        many.
+        The schedule does not depend on how many are taken at once. Raise a FieldError for fewer than 1, or for more
+        than 2^30.
         """
         if not 0 < slots <= MOST_PAGES:
             raise FieldError("slots", f"{slots} is out of range", f"a number of slots from 1 to {MOST_PAGES:,}")

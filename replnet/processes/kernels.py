@@ -18,7 +18,10 @@ AHEAD, LINE = 8, natural(8)  # rows in advance, and numbers in a cache line
 
 @njit(cache=True, inline="always")
 def fetch(points, begin):
-    """Have the processor load the three cache lines from points[begin] on, beyond which it reads ahead by itself."""
+    """Have the processor load the three cache lines from points[begin] on into its cache; no value changes.
+
+    Beyond them it reads ahead by itself.
+    """
     index = natural(begin)
     prefetch(points, index)
     prefetch(points, index + LINE)
@@ -27,7 +30,7 @@ def fetch(points, begin):
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):
-    """Return the n-th 64-bit word, from 0, of the stream with this key and gamma (streams.py, eq. 1).
+    """Return the n-th 64-bit word, from 0, of the stream with this key and gamma (streams.py, eq. 1), as an np.uint64.
 
     `n` may be negative.
     """
@@ -39,7 +42,7 @@ def word(key, gamma, n):
 
 @njit(cache=True, inline="always")
 def uniform(key, gamma, n):
-    """Return the n-th word of the random stream with this key and gamma as a number in (0, 1]."""
+    """Return the n-th word, from 0, of the random stream with this key and gamma as a float in (0, 1]."""
     return (np.float64(np.int64(word(key, gamma, n) >> np.uint64(11))) + 1.0) * 2.0**-53
 
 

@@ -37,7 +37,8 @@ intervals do not depend on how many are taken at once.
 class StationaryProcesses:
     """Stationary processes: their ages and residuals at time zero, and generators of the intervals before and after.
 
-    The residual is the time from zero to the next event.
+    The residual is the time from zero to the next event. `forwards` generates the intervals from there on, and every
+    call of `start_backwards` returns a new generator of those before the age, latest first.
     """
 
     age: Floats
@@ -89,7 +90,8 @@ def _marginal(name: str) -> Any:
 class Ordered(Law):
     """A process that is not renewal, as the law of its intervals.
 
-    Everything about one interval, or one age, is that of `marginal`, the law of an interval as events see it.
+    Everything about one interval, or one age, is that of `marginal`, the law of an interval as events see it; `text` is
+    what a user writes for the process.
     """
 
     marginal: Law
@@ -102,7 +104,7 @@ class Ordered(Law):
     def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
         """Start one stationary process with intervals in this order for each of `processes`, from its streams.
 
-        They are independent of one another.
+        They are independent of one another, and numbered in the order of `processes`.
         """
 
     def counted_in(self, unit: str) -> Self:
@@ -131,6 +133,8 @@ class Ordered(Law):
 @family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: object) -> Law:
     """Return the law of the intervals of `law`, for a renewal process that has the same intervals in random order.
+
+    A law of independent intervals is returned as it is.
 
     >>> rn.shuffled(rn.alternating(values=[1, 3])).mean
     2.0

@@ -49,9 +49,10 @@ DIGITS = 1e-6  # relative error of the rate from which on too little is left of 
 @final
 @dataclass(frozen=True, repr=False)
 class DayGap(Numerical):
-    """The law of the intervals of a Poisson process whose rate swings once per period, each as likely as any other.
+    """The law of the intervals of a Poisson process whose rate swings once per `period`, each as likely as any other.
 
-    `swing` is the largest deviation of the rate from its mean, as a share of it.
+    `mean_rate` is the mean number of events per unit of time, and `swing` the largest deviation of the rate from it, as
+    a share of it.
     """
 
     mean_rate: float
@@ -94,7 +95,10 @@ def _diurnal_text(gap: DayGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Diurnal(Ordered):
-    """A Poisson process whose rate swings about its mean once a day, as a cosine, from a random time of the day on."""
+    """A Poisson process whose rate swings about its mean once a period, as a cosine.
+
+    Time zero is a random time of the period. `marginal` has the mean rate, the swing and the period.
+    """
 
     marginal: DayGap
 
@@ -134,7 +138,10 @@ def diurnal(*, swing: float, period: float, rate: float | None = None, mean: flo
 @final
 @dataclass(frozen=True, repr=False)
 class Modulated(Ordered):
-    """A Poisson process at the rate of its state, which changes at random; `means` are the mean times of the states."""
+    """A Poisson process at the rate of its state, which changes at random.
+
+    `rates` has the rate of events in each state, and `means` the mean time that each state lasts.
+    """
 
     rates: tuple[float, ...]
     means: tuple[float, ...]
@@ -160,8 +167,9 @@ class Modulated(Ordered):
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
     """Return the Poisson process at the rate of its state, which lasts an exponential time until any other comes.
 
-    `rates` has the rate of events and `means` the mean time of each state. Raises a FieldError unless they are as many,
-    two or more, with a rate above 0, or if states change so fast that it makes no difference.
+    `rates` has the rate of events and `means` the mean time of each state; the next state is any other, all as likely.
+    Raises a FieldError unless they are as many, two or more, with a rate above 0, or if states change so fast that it
+    makes no difference.
 
     >>> rn.modulated(rates=[10, 1], means=[1, 5])
     modulated(rates=[10, 1], means=[1, 5])

@@ -22,7 +22,9 @@ from replnet.processes.streams import Words
 class ProcessSet:
     """A set of processes: renewals, processes that share a schedule, and silent ones, with one window for all.
 
-    Process p has laws[which[p]], stretched to rates[p], unless a schedule has it; at rate 0 it is silent.
+    Process p has laws[which[p]], stretched to rates[p], unless a schedule has it; at rate 0 it is silent. `now` is the
+    end of the last window, and `age` the time at time zero since the last event of every process, infinite for silent
+    ones.
     """
 
     def __init__(
@@ -88,9 +90,9 @@ class ProcessSet:
         return result
 
     def row_blocks(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the next window in blocks of rows (processes), cut at `edges`; only for sets of renewals alone.
+        """Yield the next window in blocks of rows (processes), cut at the row numbers `edges`; only for renewals alone.
 
-        Each block is a window of its rows, and may reuse the memory of the one before.
+        It goes up to `horizon` at most. Each block is a window of its rows, and may reuse the memory of the one before.
         """
         assert self._only_renewals
         yield from self._renewals.row_blocks(horizon, edges)
@@ -122,16 +124,20 @@ class ProcessSet:
         )  # fmt: skip
 
     def past(self, depth: float) -> Window:
-        """Return the window of all instants in [-depth, 0), each process in ascending order."""
+        """Return the window of all instants in [-depth, 0), each process in ascending order; nothing changes by it.
+
+        Raises a FieldError if they are too many.
+        """
         window = self._renewals.past(depth)
         if self._only_renewals:
             return window
         return self._with_others(window, [table.between(-depth, 0.0) for table, _ in self._tables], None)
 
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
-        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), cut at `edges`.
+        """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), cut at the rows `edges`.
 
-        Only for sets of renewals alone; each block is a window of its rows.
+        Only for sets of renewals alone; each block is a window of its rows. Raises a FieldError if instants are too
+        many.
         """
         assert self._only_renewals
         return self._renewals.past_row_blocks(depth, edges)
@@ -143,7 +149,7 @@ class ProcessSet:
 
     @property
     def spent(self) -> Ints:
-        """The number of instants of every process in windows so far."""
+        """The number of instants of every process in windows so far, as an array; it grows with each window."""
         return self._renewals.spent if self._only_renewals else self._serial
 
     def next_instants(self) -> Floats:

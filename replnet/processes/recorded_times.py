@@ -38,9 +38,9 @@ class Time(NamedTuple):
 
 
 def read_rows(lines: Iterable[str]) -> list[Row]:
-    """Return the rows of a table, whose cells the first of comma, semicolon and tab that is in its first row parts.
+    """Return the rows of a table, cut into cells at commas, or else at semicolons or tabs, whichever its first row has.
 
-    Without one of these, every row is a single cell.
+    If that has none of these, every row is a single cell. Lines that are empty or start with # are left out.
     """
     content = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     mark = next((mark for mark in ",;\t" if content and mark in content[0][1]), None)
@@ -51,10 +51,10 @@ def read_rows(lines: Iterable[str]) -> list[Row]:
 
 
 def find_column(file: str, names: Sequence[str], column: str | None = None) -> int:
-    """Return the index of `column` among the names of columns; without one, that of the first with a usual name.
+    """Return the index, from 0, of `column` among the names of columns; without one, of the first with a usual name.
 
-    Such a name is timestamp; if no column has one, it is the first. Raise a FieldError, which names `file`, if there is
-    no such column.
+    Usual names are timestamp, time, date, datetime and instant, in this order; if no column has one, it is the first.
+    Raise a FieldError, which names `file`, if there is no such column.
     """
     stripped = [name.strip() for name in names]
     if column is None:
@@ -84,7 +84,7 @@ def _is_header(text: str) -> bool:
 
 
 def parse_time(written: object) -> Time | None:
-    """Return the time that a number, a text or a datetime says; None if it says none."""
+    """Return the time that a number, a text or a datetime says; None if it says none, or is not finite."""
     if isinstance(written, str):
         text = written.strip()
         try:
@@ -109,7 +109,10 @@ def parse_time(written: object) -> Time | None:
 
 
 def parse_numbers(written: Sequence[object]) -> Floats | None:
-    """Return the numbers that all of these numbers and texts say, much faster than one by one; None if not all do."""
+    """Return the finite numbers that all of these numbers and texts say, as an array; None if not all do.
+
+    It is much faster than `parse_time` one by one.
+    """
     if not {type(time) for time in written} <= {int, float, str}:
         return None
     try:

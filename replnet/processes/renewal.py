@@ -50,7 +50,8 @@ ROWS_LOOKED_UP_AT_ONCE = 1 << 11  # about as many as CHUNK allows
 class Window:
     """The instants of every process p in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
 
-    Behind those of process p, at points[offset[p] + last[p]], is its next one; `serial` counts those before.
+    Behind those of process p, at points[offset[p] + last[p]], is its next one; serial[p] counts those before, and
+    `total` those in the window, of all processes.
     """
 
     start: float
@@ -68,7 +69,10 @@ class Window:
         return self.points[o + self.first[process] : o + self.last[process]]
 
     def parts(self, most: float) -> Iterator[Window]:
-        """Yield this window cut into windows over equal spans of time, with about `most` instants or fewer in each."""
+        """Yield this window cut into windows over equal spans of time, with about `most` instants or fewer in each.
+
+        They share its instants, which are not copied.
+        """
         from replnet.processes.kernels import find_window_ends
 
         begin, first, count = self.start, self.first, max(math.ceil(self.total / most), 1)
@@ -92,7 +96,11 @@ def distinct_with_places(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 class Renewals:
-    """Stationary processes of given laws, with a random stream each, whose instants come in windows of time."""
+    """Stationary processes of given laws, with a random stream each, whose instants come in windows of time.
+
+    `age` is the time at time zero since the last event of each, `now` the end of the last window, and `length` that of
+    a window in time.
+    """
 
     def __init__(
         self,
@@ -165,7 +173,7 @@ class Renewals:
     def window(self, horizon: float = math.inf) -> Window:
         """Return the window for the next span of time, at most up to `horizon`; the next begins where it ends.
 
-        Raise a FieldError if laws have far more events than expected.
+        Raise a FieldError if there were more than 50 million events so far, and over 100 times as many as expected.
         """
         if self._stock is None:
             self._stock = self._new_stock(0, self.age.size, min(self.length, self._horizon))
@@ -210,7 +218,10 @@ class Renewals:
         )  # fmt: skip
 
     def _check_burst(self, window: Window) -> Window:
-        """Return the window, and count its instants; raise a FieldError if there were far more so far than expected."""
+        """Return the window, and count its instants; raise a FieldError if there were far more so far than expected.
+
+        That is over 50 million, and over 100 times as many as expected.
+        """
         self._count_given += window.total
         if self._count_given > max(MOST_INSTANTS, BURST_FACTOR * self._total * window.end):
             self._refuse(window.end, self._count_given)
@@ -243,11 +254,11 @@ class Renewals:
 
     @property
     def spent(self) -> Ints:
-        """The number of instants of every process in windows so far."""
+        """The number of instants of every process in windows so far, as an array; it grows with each window."""
         return self._serial
 
     def next_instants(self) -> Floats:
-        """Return the first instant of every process that is not in a window yet."""
+        """Return the first instant of every process that is not in a window yet, as an array."""
         return self._stock.next_instants() if self._stock else self._next
 
     def _stretch_intervals(self, intervals: Floats, rows: Ints) -> Floats:
@@ -283,7 +294,7 @@ class Renewals:
     def past(self, depth: float) -> Window:
         """Return the window of all instants in [-depth, 0), each process in ascending order; nothing changes by it.
 
-        Raise a FieldError if they are too many.
+        Raise a FieldError if they are more than `most_past_instants`.
         """
         (window,) = self.past_row_blocks(depth, [0, self.age.size])
         return window
@@ -291,7 +302,7 @@ class Renewals:
     def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
         """Yield the window of all instants in [-depth, 0) in blocks of rows (processes), from one edge to the next.
 
-        Each block is a window of its rows. Raise a FieldError if instants are too many.
+        Each block is a window of its rows. Raise a FieldError if instants are more than `most_past_instants`.
         """
         from replnet.processes.kernels import write_in_order
 
@@ -347,7 +358,7 @@ class Renewals:
 
 
 def most_past_instants(rows: int) -> int:
-    """Return how many past instants of so many processes may be looked up at once, in all."""
+    """Return how many past instants of so many processes may be looked up at once, in all; at least 50 million."""
     return max(MOST_INSTANTS, PAST_INSTANTS_PER_ROW * rows)
 
 
@@ -398,8 +409,8 @@ class _Stock:
     def window(self, start: float, end: float) -> Window:
         """Return the window from `start` up to `end`, or as far as there is room, and drop its instants from the stock.
 
-        The instants stay in memory until more are drawn. Raise a FieldError if events are too close together for
-        floats.
+        The window's own end says how far it goes. The instants stay in memory until more are drawn. Raise a FieldError
+        if events are too close together for floats.
         """
         from replnet.processes.kernels import find_window_ends
 

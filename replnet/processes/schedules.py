@@ -56,7 +56,10 @@ class Timetable(ABC):
 
     @abstractmethod
     def between(self, begin: float, end: float) -> Events:
-        """Return all instants in [begin, end), each with the number of its process; time zero must not lie inside."""
+        """Return all instants in [begin, end), as an array, and an array with the number of the process of each.
+
+        Time zero must not lie inside.
+        """
 
 
 class Schedule(ABC):
@@ -76,7 +79,7 @@ def _schedule_streams(run: Words, part: int = CHOICES) -> Streams:
 
 
 def _slots(slot: float, phase: float, begin: float, end: float) -> Ints:
-    """Return the numbers of the slots that end in [begin, end); raise a FieldError if they are too many.
+    """Return the numbers of the slots that end in [begin, end), ascending; raise a FieldError for more than 2^28.
 
     A slot is `slot` long. Of slot 0 a share `phase` has passed at time zero.
     """
@@ -101,7 +104,7 @@ def _ends(numbers: Ints, slot: float, phase: float) -> Floats:
 class Round(Schedule):
     """A fixed order of `size` processes: order[j % order.size] comes at the end of slot j, and slots are `slot` long.
 
-    A process may come several times in the order, or never.
+    `order` has numbers of processes, from 0. A process may come several times in it, or never.
     """
 
     order: Ints
@@ -140,7 +143,7 @@ class _Round(Timetable):
 @final
 @dataclass(frozen=True, eq=False)
 class Shuffled(Schedule):
-    """A random order: each of `size` processes comes once per `period`, in equal slots, shuffled every time."""
+    """A random order: each of `size` processes comes once per `period`, in equal slots, in a new order every time."""
 
     size: int
     period: float
@@ -182,7 +185,10 @@ class _Shuffled(Timetable):
 @final
 @dataclass(frozen=True, eq=False)
 class Scattered(Schedule):
-    """Scattered instants: each process comes once at a random point of each of its own intervals 1 / rate."""
+    """Scattered instants: process p comes once at a random point of each of its own intervals, of length 1 / rates[p].
+
+    At rate 0 it never comes.
+    """
 
     rates: Floats
 
@@ -222,7 +228,7 @@ class _Scattered(Timetable):
         """Return one instant for each of `number[p]` intervals of process p, from the interval first[p] on.
 
         Processes here are those with a rate above 0, in order; with each instant comes its number among all. Raise a
-        FieldError if instants are too many.
+        FieldError for more than 2^28 instants.
         """
         if number.sum() > MOST_AT_ONCE:
             raise FieldError(
@@ -279,10 +285,9 @@ class _Draws(Timetable):
 
     @staticmethod
     def _waits(e: Any, shares: Floats) -> Floats:
-        """Return how many slots without a process come before one with it, from a standard exponential `e` for each
-        share.
+        """Return how many slots without a process come before one with it, from a standard exponential `e` for each.
 
-        It is infinite where the share of slots is 0.
+        `shares` are the shares of slots of the processes; the number is infinite where the share is 0.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             waits = np.floor(e / -np.log1p(-shares))
@@ -309,7 +314,7 @@ class _Draws(Timetable):
 
 
 def _last(instants: Floats, processes: Ints, size: int) -> Floats:
-    """Return the age of every process at time zero, from instants before zero and the process of each.
+    """Return the age of every process at time zero, from `instants` before zero and the process of each.
 
     `size` is the number of processes; the age is infinite for those without an instant.
     """

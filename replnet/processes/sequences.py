@@ -106,6 +106,8 @@ def _cycle_generator(intervals: Floats, begin: Ints) -> IntervalGenerator:
 def alternating(values: Sequence[float]) -> Ordered:
     """Return the process that has the listed intervals in turn, over and over; raise a FieldError for a single one.
 
+    Intervals are numbers above 0; for others a FieldError is raised too.
+
     >>> rn.alternating(values=[1, 3])
     alternating(values=[1, 3])
     """
@@ -145,7 +147,7 @@ class Gaussian(Ordered):
         return np.asarray(-special().ndtri(np.clip(tail, 1e-300, BELOW_ONE)))
 
     def _summands(self, total: Floats, processes: ProcessStreams) -> Floats:
-        """Return the summands of the normal values behind intervals, given their `total` for each process.
+        """Return the summands of the normal values behind intervals, which add up to `total`, one for each process.
 
         There is a row for each process, with one summand for each weight, drawn by (5) from the streams of `processes`.
         """
@@ -178,7 +180,8 @@ class Gaussian(Ordered):
 def correlated(law: object, rho: float) -> Ordered:
     """Return the process of intervals of `law`, with normal correlation `rho` of neighbours and rho^k at distance k.
 
-    Raises a FieldError unless `rho` lies between -1 and 1.
+    That is the correlation of the normal values behind the intervals. Raises a FieldError unless `rho` lies between -1
+    and 1, and `law` is one of independent intervals with a finite mean.
 
     >>> rn.correlated(law=rn.pareto(alpha=3, rate=2), rho=0.9)
     correlated(law=pareto(alpha=3, rate=2), rho=0.9)
@@ -194,7 +197,7 @@ def longrange(law: object, hurst: float) -> Ordered:
     """Return the process of intervals of `law` with long-range dependence, whose correlations fall very slowly.
 
     At lag k the normal values behind them have about the correlation (1 + k)^(2 hurst - 2). Raises a FieldError unless
-    `hurst` lies between 0.5 and 1.
+    `hurst` lies between 0.5 and 1, and `law` is one of independent intervals with a finite mean.
 
     >>> rn.longrange(law=rn.pareto(alpha=3, rate=2), hurst=0.8)
     longrange(law=pareto(alpha=3, rate=2), hurst=0.8)

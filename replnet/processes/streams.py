@@ -40,14 +40,14 @@ NAMES_AT_ONCE = (
 
 
 class Streams(NamedTuple):
-    """Streams of random words, a key and a gamma for each."""
+    """Streams of random words: an array of keys and one of gammas, with an element for each stream."""
 
     key: Words
     gamma: Words
 
 
 def mix(z: Words) -> Words:
-    """Return words in which every bit of `z` changes half of the bits."""
+    """Return a scrambled word for each word of `z`, one to one: a change of any bit changes half of its bits."""
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
@@ -95,7 +95,10 @@ def _streams_block(names: Words, purpose: Numbers, part: int) -> Streams:
 
 
 class ProcessStreams(NamedTuple):
-    """The streams of many processes, which go by the word of the run, the words of their names, and their purposes."""
+    """The streams of many processes, which go by the word of the run, the words of their names, and their purposes.
+
+    Each process has one for each part of what it draws for, such as START or FUTURE.
+    """
 
     run: Words
     names: Words
@@ -115,17 +118,26 @@ class ProcessStreams(NamedTuple):
 
 
 def words(streams: Streams, n: int | Numbers) -> Words:
-    """Return the n-th word of every stream, or for an array `n` several words of a single one; n may be negative."""
+    """Return the n-th word, from 0, of every stream, or for an array `n` several words of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return mix(streams.key + (np.atleast_1d(n) + 1).astype(np.uint64) * streams.gamma)
 
 
 def uniforms(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th uniform in (0, 1] of every stream, or for an array `n` several of one; n may be negative."""
+    """Return the n-th uniform in (0, 1], from 0, of every stream, or for an array `n` several of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return np.asarray(((words(streams, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
 def exponentials(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """Return the n-th standard exponential of every stream, or for an array `n` several of one; n may be negative."""
+    """Return the n-th standard exponential, from 0, of every stream, or for an array `n` several of a single stream.
+
+    `n` may be negative. The result is an array in either case.
+    """
     return np.asarray(-np.log(uniforms(streams, n)))
 
 

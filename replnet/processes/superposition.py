@@ -33,7 +33,10 @@ WINDOW_INSTANTS = 1 << 11  # to draw at once
 @final
 @dataclass(frozen=True, repr=False)
 class UnionGap(Numerical):
-    """The law of the intervals of a union of independent processes, each interval as likely as any other."""
+    """The law of the intervals of a union of independent processes, each interval as likely as any other.
+
+    `members` has their laws, each once, with how many of the processes follow it.
+    """
 
     members: tuple[tuple[Law, int], ...]  # laws, each with how many processes follow it
 
@@ -50,7 +53,7 @@ class UnionGap(Numerical):
 
     @cached_property
     def end(self) -> float:
-        """The largest interval: the least among the ends of the members' supports."""
+        """The largest interval: the least among the ends of the members' supports; infinite if no member has an end."""
         return min(float(law.isf(0.0)) for law, _ in self.members)
 
     @property
@@ -192,7 +195,7 @@ def _backward_generator(members: Renewals, rows: int) -> IntervalGenerator:
 def superposition(laws: Sequence[object] | None = None, *, law: object = None, count: int | None = None) -> Ordered:
     """Return the union of independent processes: one for each law in `laws`, or `count` processes of one law.
 
-    Raises a FieldError unless there are 2 to 10,000 of them, given in one of these ways.
+    Raises a FieldError unless there are 2 to 10,000 of them, given in one of these ways, with finite mean intervals.
 
     >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
     40.0

@@ -60,8 +60,8 @@ def trace(
 def read_times(path: Path, column: str | int | None = None) -> tuple[Floats, str | None]:
     """Return the event times in a file, which must ascend there, and their unit if they are dates, else None.
 
-    `column` is a header's name or a number from 1; without it, the column with a usual name, such as timestamp, else
-    the first. Raises a FieldError if the file cannot be read so, or has fewer than 2 events.
+    The unit is s, ms or us. `column` is a header's name or a number from 1; without it, the column with a usual name,
+    such as timestamp, else the first. Raises a FieldError if the file cannot be read so, or has fewer than 2 events.
     """
     rows = read_rows(_read_text(path).splitlines())
     index = _column_index(path, rows[0].cells, column) if rows else 0

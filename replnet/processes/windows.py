@@ -34,7 +34,10 @@ MOST_IN_PERIOD = 1e6  # events in a period, above which floats no longer tell th
 
 
 class Parts(NamedTuple):
-    """The parts of a mixture, constants or uniforms: the chance of each, where it begins, and where it ends."""
+    """The parts of a mixture of constants and uniforms, as arrays: the chance of each, and its ends `low` and `high`.
+
+    The ends of a constant are equal.
+    """
 
     chance: Floats
     low: Floats
@@ -44,7 +47,10 @@ class Parts(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class WindowGap(Numerical):
-    """The law of the intervals of events that mostly fall into a window of the day, each as likely as any other."""
+    """The law of the intervals of events that mostly fall into a window of the day, each as likely as any other.
+
+    There are `mean_rate` events per unit of time; a `share` of them falls into the `window`, a time, of each `period`.
+    """
 
     mean_rate: float
     window: float
@@ -60,7 +66,7 @@ class WindowGap(Numerical):
 
     @property
     def step(self) -> float:
-        """The distance of events, as a share of the period, on a clock on which they are equally far apart."""
+        """The distance of events, as a share of the period, on the clock on which they are equally far apart."""
         return 1 / (self.mean_rate * self.period)
 
     def clock_time(self, u: Floats) -> Floats:
@@ -87,7 +93,7 @@ class WindowGap(Numerical):
     def _sum(self, x: Array, value: Callable[[Floats, float, float], Floats]) -> Array:
         """Return the mean of `value(x, low, high)` over the parts of the mixture, weighted by their chance.
 
-        A part goes from `low` to `high`; `value` is called with x as an array.
+        A part goes from `low` to `high`; `value` is called with x as an array. The mean has the shape of x.
         """
         points = np.asarray(x, dtype=float)
         parts = zip(*(column.tolist() for column in self.parts), strict=True)
@@ -163,7 +169,10 @@ def _share_below(part: Floats, width: float, atom: NDArray[np.bool_]) -> Floats:
 
 
 def _merge_near(values: Floats) -> Floats:
-    """Return `values` with those that differ by rounding alone made equal, in the order in which they came."""
+    """Return `values`, in their order, with those made equal that differ by rounding alone, by at most 1e-14.
+
+    They become equal to the least of them.
+    """
     order = np.argsort(values)
     first = np.diff(values[order], prepend=-np.inf) > ROUNDING
     merged = np.empty_like(values)
@@ -219,8 +228,8 @@ def windowed(
 ) -> Ordered:
     """Return the process with equally distant events, squeezed so that a share, or all, fall into a window of a period.
 
-    `window` is the length of the window, and `share` that of the events in it. Either the `rate` of events or their
-    `mean` interval is given. Raises a FieldError if an argument is out of range.
+    `window` is the length of the window, at most that of the `period`, and `share` that of the events in it. Either
+    the `rate` of events or their `mean` interval is given. Raises a FieldError if an argument is out of range.
 
     >>> rn.windowed(window=6, period=24, rate=1).rate
     1.0

@@ -36,9 +36,9 @@ MOST_SOURCES_CHECKED = 10  # of an aggregate, for a common lattice of updates an
 def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
     """Return the numbers of the processes on which the copies or answers of a group depend, sorted by node.
 
-    `group` is the number of the group. With the `row` of a source only the processes of that source count, and those of
-    nodes that can hold a copy of it; -1 stands for all sources. Processes that never wake or follow a schedule are left
-    out.
+    `group` is the number of the group, whose own processes are among them. With the `row` of a source only the
+    processes of that source count, and those of nodes that can hold a copy of it; -1 stands for all sources. Processes
+    that never wake or follow a schedule are left out.
     """
     p, views = plan.processes, [view.nodes for view in plan.topology.views if view.group == plan.groups[group]]
     upstream = plan.origins(np.concatenate([np.flatnonzero(plan.group == group), *views]))
@@ -66,9 +66,9 @@ def infinite_variance_note(plan: Plan, group: int, row: int, processes: Ints, sa
 
 
 def _has_no_second_moment(law: Law, copies: int) -> bool:
-    """Whether `law` has an infinite variance for which `copies` copies, each pulled at its intervals, do not make up.
+    """Whether `law` has infinite variance, and the freshest of `copies` pulled at its intervals no finite mean age.
 
-    They do if the mean age of the freshest of them is finite.
+    With a single copy the variance alone decides.
     """
     return law.second_moment == inf and (copies == 1 or not finite_cost(law, copies, lambda x: x))
 
@@ -90,7 +90,7 @@ def metric_variance_note(plan: Plan, group: int, row: int, processes: Ints, metr
 def _slow_laws(
     plan: Plan, group: int, row: int, laws: Sequence[Law], too_slow: Callable[[Law, int], bool]
 ) -> list[Law]:
-    """Return those of `laws` that leave what is measured of a group without a variance.
+    """Return those of `laws` that leave what is measured of a group without a variance; empty if none does.
 
     `group` is the number of the group and `row` that of the source, -1 for all. `too_slow(law, n)` says whether the
     freshest of n copies, all pulled at intervals of the law, has no variance.
@@ -103,9 +103,9 @@ def _slow_laws(
 def slow_at_once(plan: Plan, group: int, row: int, laws: Sequence[Law]) -> int:
     """Return how few processes with one of `laws` make what a group gets old if they are slow at once; 0 if none can.
 
-    `group` is the number of the group and `row` that of the source, -1 for all. The answer is 1 for groups with copies
-    of their own, and where pulls can fail. The freshest of several copies is old only if each depends on a slow
-    process.
+    `group` is the number of the group and `row` that of the source, -1 for all. The number is 1 for groups with copies
+    of their own, and where pulls can fail; otherwise the freshest of several copies is old only if each depends on a
+    slow process. It is a lower bound.
     """
     p, members = plan.processes, plan.members(group)
     nodes = members[members < plan.size]
@@ -171,8 +171,8 @@ def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int
 
     They do if their intervals lie on lattices with a common multiple. Within a replication nothing averages over these
     phases, only over the `replications` (their number) does. `upstream` has the numbers of processes; queries do not
-    count, and updates only if freshness is `sampled` against them. Where processes have rates of their own, `upstream`
-    is not looked at.
+    count, and updates only if freshness is `sampled`, that is measured against the updates that happened. Where
+    processes have rates of their own, `upstream` is not looked at.
     """
     many_sources = bool(plan.topology.process_columns)
     locked = _locked_columns(plan) if many_sources else _locked_laws(plan, upstream, sampled)
@@ -282,7 +282,7 @@ def _is_regular(law: Law) -> bool:
 
 
 def _cycle_length(law: Law) -> float:
-    """Return the time after which the intervals of `law` repeat; 0 if they are no cycle."""
+    """Return the time, in units of time, after which the intervals of `law` repeat; 0 if they are no cycle."""
     if isinstance(law, Constant):
         return law.mean
     if isinstance(law, Cycle):
@@ -312,8 +312,8 @@ def _sample_ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, 
 def _process_ages(plan: Plan, number: int, words: Words, instants: Floats, cycle: float) -> Floats:
     """Return the age of a process, by its `number`, at each of the ascending `instants` of a path.
 
-    `words` are the seed words of the path. `cycle` is the time after which the intervals repeat, so that it is enough
-    to draw those of one cycle; 0 if they do not.
+    An age is the time since its last event. `words` are the seed words of the path. `cycle` is the time after which the
+    intervals repeat, so that it is enough to draw those of one cycle; 0 if they do not.
     """
     clock = plan.processes.clock[[number]]
     names, purposes = plan.clocks.word[clock], plan.clocks.purpose[clock]

@@ -51,10 +51,11 @@ def emulate_network(
 ) -> tuple[Emulated, Replications[Path]]:
     """Run a network in virtual time; return the measurements beside the predictions, and the replications.
 
-    `progress` is called with the share that is done and a word about it, and `log` takes all events. Work is shared by
-    so many `workers`, processes of this machine or actors of the Ray cluster at `address` (0: none; None: one per CPU),
-    unless there is a `log`. The first paths may be `stored` from an earlier run; `listeners` are called with the
-    replications whenever there are more. Ctrl-C and deadlines end the run with what there is.
+    `progress` is called with the share of work that is done (0 to 1) and words about it, and `log` takes all events.
+    Work is shared by so many `workers`, processes of this machine or actors of the Ray cluster at `address` (0: none;
+    None: one per CPU), unless there is a `log`. The first paths may be `stored` from an earlier run; `listeners` are
+    called with the replications whenever there are more. Ctrl-C and deadlines end the run with what there is.
+    ValueError says that the settings do not suit the network, UnreasonableError that the run would take too long.
     """
     begun = time.perf_counter()
     requested = requested_metrics(network, settings)
@@ -74,7 +75,10 @@ def emulate_network(
 
 
 def replications_of(network: Network, settings: Settings) -> Replications[Path]:
-    """Return the replications of a run, none made yet, to be judged beside the predictions."""
+    """Return the replications of a run, none made yet, to be judged beside the predictions, which are worked out now.
+
+    ValueError says that the settings do not suit the network.
+    """
     requested = requested_metrics(network, settings)
     return prepare_replications(network, settings, requested, *plan_task(network, settings, requested), None)
 
@@ -101,7 +105,10 @@ def _build_result(network: Network, series: Replications[Path], settings: Settin
 
 
 def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...]:
-    """Return the metrics that `settings.measure` names; raise ValueError if this network cannot be measured by them."""
+    """Return the metrics that `settings.measure` names, without those that every run measures.
+
+    Raise ValueError if a name is wrong, or this network or estimator cannot be measured by them.
+    """
     requested = metrics_of(network, settings.measure)
     if requested and settings.estimator != "sampled":
         wrong = f"{requested[0].name} is measured against the updates that happened"
@@ -116,7 +123,7 @@ def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...
 def plan_task(
     network: Network, settings: Settings, requested: tuple[Metric, ...], log: EventLog | None = None
 ) -> tuple[Task, int]:
-    """Return the task that all replications share, and how many of them a run begins with.
+    """Return the task that all replications share, and how many replications a run begins with.
 
     `requested` are the metrics besides those that every run measures, and `log`, if there is one, takes the events.
     Raises ValueError if a metric looks at an instant past the end of a replication.
@@ -188,7 +195,8 @@ def prepare_replications(
     def dependence_notes() -> dict[str, str]:
         """Return the notes on ages that depend on one another, by the names of the rows with a known prediction.
 
-        There are none with the estimator `conditional`, which averages over the updates.
+        A note is empty if they seem independent. There are none with the estimator `conditional`, which averages over
+        the updates.
         """
         predicted = {group for (group, _), prediction in predictions.items() if prediction.known}
         rows = compiled.rows.items() if task.sampled else ()
@@ -213,7 +221,7 @@ def _run_none(replications: range) -> list[Path]:
 class JobArguments(NamedTuple):
     """The arguments that go to worker processes, the same for all replications of `length` units of time each.
 
-    `spec` is a pickled specification.
+    `spec` is a pickled specification of the network, and `settings` name the engine.
     """
 
     spec: bytes
@@ -222,7 +230,10 @@ class JobArguments(NamedTuple):
 
 
 def _pickle_specification(network: Network) -> bytes:
-    """Return the specification, pickled for workers; empty if they could not read it, or it is too long to send."""
+    """Return the specification of a network, pickled for workers.
+
+    It is empty if they could not read it, or if it has more than LONGEST_SPECIFICATION bytes.
+    """
     from replnet.workers import CannotTravelError, dumps
 
     try:
@@ -243,8 +254,8 @@ def _run_on_workers(
     """Yield (place of the group, its paths) for groups of ranges of replications, as workers finish them.
 
     `shared` has the arguments of all jobs but for the pickled specification, which is added here. There are so many
-    `workers` (None: one per CPU), at a Ray cluster's `address` or on this machine. If workers could not read the
-    specification, `run` makes the paths in this process. Raises RuntimeError if a job fails.
+    `workers` (None: one per CPU), at a Ray cluster's `address` or, if that is None, on this machine. If workers could
+    not read the specification, `run` makes the paths in this process, in order. Raises RuntimeError if a job fails.
     """
     from replnet.workers import Failure
     from replnet.workers import jobs as worker_jobs
@@ -263,7 +274,7 @@ def _run_on_workers(
 
 
 def _count_workers(workers: int | None) -> int:
-    """Return how many workers share the run, at least 1; for None as many as this machine has CPUs."""
+    """Return how many workers share the run, at least 1; for None as many as this machine has CPUs, and for 0 one."""
     from replnet.workers import jobs as worker_jobs
 
     return max(worker_jobs.cores() if workers is None else workers, 1)
@@ -291,17 +302,17 @@ def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:
 
 @lru_cache(maxsize=1)
 def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
-    """Return a function from a range of replications to their paths, for these arguments."""
+    """Return a function from a range of replications to their paths, for these arguments; the latest one is kept."""
     network, settings = Network(pickle.loads(shared.spec)), shared.settings
     assert settings.engine is not None
     return _load_engine(_task_of(network, settings, metrics(settings.measure), shared.length), settings.engine)[0]
 
 
 def default_horizon(compiled: Plan, events: float) -> float:
-    """Return the units of time, over all replications, in which a run has about so many events, rounded to two digits.
+    """Return the units of time, over all replications together, in which a run has about so many `events`.
 
-    Where processes have a rate or a schedule of their own it is not rounded, but divided by the number of nodes that
-    tables count, at most MOST_CHOICES of each group.
+    It is rounded to two digits. Where processes have a rate or a schedule of their own it is not rounded, but divided
+    by the number of nodes that tables count, at most MOST_CHOICES of each group.
     """
     horizon = events / max(compiled.event_rate, 1e-300)
     if not compiled.topology.process_columns:
@@ -319,7 +330,7 @@ def _short_replications(events: float, long_run: float) -> int:
 
 
 def _count_events(path: Path) -> tuple[int, int]:
-    """Return the number of events of replicas and sources on a path, and the number of queries."""
+    """Return the number of updates, downloads and polls on a path, and the number of queries."""
     updates, downloads, polls, queries = path.counts
     return updates + downloads + polls, queries
 
@@ -331,9 +342,10 @@ def _round_to_two_digits(x: float) -> float:
 
 
 def _load_engine(task: Task, engine: str) -> tuple[Callable[[range], list[Path]], int]:
-    """Return a function from a range of replications to their paths, and how many it may make at a time.
+    """Return a function from a range of replications to their paths, and how many it is best given at a time.
 
-    `engine` is array or step. Raises FieldError if ages may be too long for floats to order them.
+    `engine` is array or step. Raises FieldError if ages may be too long for floats to order them, and ValueError if the
+    engine array cannot run the network.
     """
     require_order(task.plan)
     if engine == "array":

@@ -34,8 +34,9 @@ Trace: TypeAlias = File | IO[bytes]
 def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
     """Open the log of a run, in the file `trace`, for the block; yield None if `trace` is None.
 
-    `network`, `seed` and `engine` go into the metadata of the file. It gets its name when the block ends; if that
-    raises, the rows so far are kept, and without any rows there is no file. ValueError says that it cannot be written.
+    `network`, `seed` and `engine` go into the metadata of the file. A named file grows as FILE.part and gets its name
+    when the block ends; if that raises, the rows so far are kept likewise, but without any rows a file of this name
+    that was there before stays as it was. ValueError says that it cannot be written.
     """
     if trace is None:
         yield None
@@ -56,7 +57,7 @@ def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> 
 def _open_output(trace: Trace) -> Iterator[_Output]:
     """Open a place for the bytes of a log during the block: a file of this name, or memory for a file that is open.
 
-    A file is locked meanwhile; ValueError says that it cannot be written.
+    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written.
     """
     if isinstance(trace, str | os.PathLike):
         with _write_alone(Path(trace)):
@@ -67,9 +68,9 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 
 @contextmanager
 def _write_alone(file: Path) -> Iterator[None]:
-    """Keep other processes from writing this file during the block.
+    """Keep other processes from writing this file during the block, by a lock beside it.
 
-    Raises ValueError if one of them does, or if nobody can write it.
+    Raises ValueError if one of them writes it, or if its name is wrong or its folder cannot be written.
     """
     _check_name(file)
     with ExitStack() as locks:
@@ -81,13 +82,16 @@ def _write_alone(file: Path) -> Iterator[None]:
 
 
 class _Output(Protocol):
-    """A place for the bytes of a log: they are written to `sink`, and in the end kept or discarded."""
+    """A place for the bytes of a log: they are written to `sink`, an Arrow stream, and in the end kept or discarded.
+
+    `name` is that of the file, for messages.
+    """
 
     name: str
     sink: Any
 
     def keep(self) -> None:
-        """Put the complete file in its place."""
+        """Put the complete file in its place, over an earlier file of this name."""
 
     def discard(self) -> None:
         """Drop what was written so far; a file of this name that was there before stays as it was."""
@@ -106,12 +110,12 @@ class _NamedFile:
         self.sink = pa.OSFile(str(self._part), "wb")
 
     def keep(self) -> None:
-        """Give the complete file its name."""
+        """Close FILE.part and give it the name FILE, in the place of an earlier file; raise OSError if that fails."""
         self.sink.close()
         self._part.replace(self._file)
 
     def discard(self) -> None:
-        """Remove FILE.part."""
+        """Remove FILE.part; a file FILE that was there before stays as it was."""
         with suppress(OSError):
             self.sink.close()
         self._part.unlink(missing_ok=True)
@@ -128,19 +132,20 @@ class _OpenFile:
         self.sink = pa.BufferOutputStream()
 
     def keep(self) -> None:
-        """Write the buffer into the open file."""
+        """Write the buffer into the open file, which stays open."""
         self._file.write(self.sink.getvalue())
 
     def discard(self) -> None:
-        """Forget the buffer."""
+        """Forget the buffer; nothing is written into the open file."""
         self.sink.close()
 
 
 @final
 class EventLog:
-    """The Parquet writer of a run's events into `output`.
+    """The Parquet writer of a run's events into `output`; `rows` counts them, also those not written yet.
 
-    `names` are those of all nodes, by number, and `about` is the metadata of the file.
+    `names` are those of all nodes, by number, and `about` is the metadata of the file. ValueError says that the output
+    cannot be written.
     """
 
     def __init__(self, output: _Output, names: tuple[str, ...], about: dict[str, Any]) -> None:
@@ -168,7 +173,7 @@ class EventLog:
         self._waiting, self._waiting_rows, self.rows = list[tuple[int, Columns]](), 0, 0
 
     def keep(self, replication: int) -> Keep:
-        """Return a function that adds rows of this replication to the log."""
+        """Return a function that adds rows of the replication with this number to the log."""
         return lambda rows: self._take(replication, rows)
 
     def _take(self, replication: int, rows: Columns) -> None:
@@ -180,12 +185,12 @@ class EventLog:
             self._write()
 
     def add(self, batches: Iterable[tuple[int, Columns]]) -> None:
-        """Add batches (replication, rows) of any replications to the log, such as `live` sends them."""
+        """Add batches (number of a replication, its rows) to the log, such as `live` sends them, in any order."""
         for replication, rows in batches:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        """Write the waiting rows as a row group; raise ValueError, and leave no file, if that fails."""
+        """Write the waiting rows as a row group; if that fails, discard the log and raise ValueError."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
@@ -220,7 +225,10 @@ class EventLog:
         return pa.DictionaryArray.from_arrays(pa.array(np.where(nobody, 0, nodes), mask=nobody), self._names)
 
     def close(self) -> None:
-        """Write the remaining rows, and give the file its name; raise ValueError, and leave no file, if that fails."""
+        """Write the remaining rows, and give the file its name.
+
+        If that fails, discard the log and raise ValueError; a file of its name that was there before stays as it was.
+        """
         self._write()
         try:
             self._writer.close()
@@ -255,7 +263,7 @@ def _check_name(file: Path) -> None:
 
 
 def _create_part(file: Path, part: Path) -> None:
-    """Create `part` as a new file, after removing what is there: the rest of a killed run, or a link of anyone's.
+    """Create `part` as a new empty file, after removing what is there: the rest of a killed run, or a link of anyone's.
 
     If that fails it raises ValueError, which names `file`, the name that the log is to have in the end.
     """

@@ -39,9 +39,10 @@ class Findings:
     """The rows of a result: the estimates from `paths`, judged beside the predictions in `formulas`.
 
     Freshness is `sampled` if it is measured against the updates that happened, and `resolution` is the widest
-    half-width of an interval that can agree. By group, `unjudged` says why it has no verdict, `notes` go beside
-    freshness, and `dependence_notes` beside every row whose formula assumes independent ages. `against` replaces the
-    formula as what a row is judged by. `metrics` are those measured on request, besides the ones that every path has.
+    half-width of an interval that can agree. By group, `unjudged` says why it has no interval and no verdict, `notes`
+    go beside freshness, and `dependence_notes` beside freshness and `metrics`, whose formulas assume independent ages.
+    By (group, metric), `against` replaces the formula as what a row is judged by. `metrics` are those measured on
+    request, besides the ones that every path has.
     """
 
     plan: Plan
@@ -70,7 +71,7 @@ class Findings:
 
     @property
     def precision_estimates(self) -> list[Estimate]:
-        """The estimates of freshness, whose half-widths a `precision` bounds."""
+        """The estimates of freshness, of all rows, whose half-widths a `precision` bounds."""
         return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
 
     @cached_property
@@ -86,7 +87,7 @@ class Findings:
     def _estimate(self, group: str, metric: str) -> Estimate:
         """Return the mean of a group's metric over replications, with its interval, or a doubt why it has none.
 
-        It is infinite if it is so in a replication.
+        The value is infinite if it is so in any replication.
         """
         amounts, wholes = self.amounts(group, metric)
         formula = self.formulas.get((group, metric))
@@ -124,10 +125,10 @@ class Findings:
         return {key: self.amounts(*key) for key in self.keys}
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
-        """Return two arrays, per replication: an amount, and the whole of which it is a part, as fresh time of all.
+        """Return two arrays with an element per replication: an amount, and the whole of which it is a part.
 
-        Of a quantile the amounts are pseudo-values, whose mean is the quantile over all replications, and each whole is
-        1.
+        Such are the fresh time and the time with a copy. Of a quantile the amounts are pseudo-values, whose mean is the
+        quantile over all replications, and each whole is 1.
         """
         shares = np.array([path.shares[group, metric] for path in self.paths])
         amounts, wholes = shares.T
@@ -168,16 +169,16 @@ class Findings:
 
     @cached_property
     def _upstream(self) -> dict[str, Ints]:
-        """The numbers of the processes on which each measured group depends, by the name of the group."""
+        """The numbers of the processes on which each row of the table that was measured depends, by its name."""
         names = {name for name, _ in self.keys}
         return {
             name: upstream_processes(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in names
         }
 
     def rows(self, measured: bool = True) -> list[Row]:
-        """Return the measured rows, then those that are only predicted.
+        """Return the measured rows with their verdicts, then those that are only predicted.
 
-        Without `measured` the first have no measured values and no verdicts.
+        Without `measured` the first keep their predictions and notes, but have no measured values and no verdicts.
         """
         rows = (
             self.measured
@@ -188,7 +189,11 @@ class Findings:
         return rows + [Row.of(key, prediction) for key, prediction in self.formulas.items() if key not in keys]
 
     def _row(self, key: Key, estimate: Estimate) -> Row:
-        """Return the row of a (group, metric) with its estimate, prediction and notes, but without a verdict."""
+        """Return the row of a (group, metric) with its estimate, prediction and notes, but without a verdict.
+
+        Its `against` has no prediction, so that it will not be judged, if the group is unjudged or its queues
+        unsettled.
+        """
         (group, metric), prediction = key, self.formulas.get(key, NO_PREDICTION)
         unsettled = self._unsettled_note(group, metric)
         notes = [estimate.doubt, unsettled, "" if prediction.known else self._share_note(group, metric)]
@@ -240,6 +245,6 @@ class Findings:
 
 
 def _without_value(row: Row) -> Estimate:
-    """Return an estimate of NaN from as many replications as the row's, to hide what was measured."""
+    """Return an estimate of NaN from as many replications as the row's estimate, to hide what was measured."""
     assert row.estimate
     return Estimate(math.nan, math.nan, row.estimate.replications)

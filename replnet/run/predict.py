@@ -52,8 +52,8 @@ def predict(
 def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, each once, without those that every run measures.
 
-    `measure` may also be a single name. Times in names may have units if the network has one. A wrong name raises
-    FieldError.
+    `measure` may also be a single name; a range in a name stands for a metric per point. Times in names may have units
+    if the network has one. A wrong name raises FieldError.
     """
     names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
     if not names:
@@ -64,5 +64,8 @@ def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def rows_by_source(network: Network) -> list[str]:
-    """Return the names of all rows by source: the groups, and `GROUP of SOURCE` of groups with several sources."""
+    """Return the names of the rows of a table split by source, groups and `GROUP of SOURCE`.
+
+    Only groups that can hold copies of several sources have the latter.
+    """
     return list(PullGraph(network.topology).rows)

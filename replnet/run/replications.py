@@ -50,7 +50,7 @@ def split_horizon(horizon: float, replications: int | None, rate: float, longest
     """Return the number of replications and the length of each, which together last for `horizon` units of time.
 
     The number is `replications`; if that is None it is REPLICATIONS, or more so that each has at most `longest` events
-    at `rate` events per unit of time.
+    at `rate` events per unit of time. There is no cap on it.
     """
     count = max(REPLICATIONS, math.ceil(horizon * rate / longest)) if replications is None else replications
     return count, horizon / count
@@ -65,7 +65,7 @@ class Judgement(Protocol):
 
     @property
     def estimates(self) -> Sequence[Estimate]:
-        """The estimates behind all measured rows."""
+        """The estimates behind all measured rows, in the order of these."""
 
     @property
     def precision_estimates(self) -> Sequence[Estimate]:
@@ -73,7 +73,10 @@ class Judgement(Protocol):
 
     @property
     def draws(self) -> Mapping[tuple[str, str], Any]:
-        """Two arrays by group and metric, with an element per replication: amounts, and the wholes they are parts of."""
+        """The measurements by (group, metric): two arrays with an element per replication, amounts and their wholes.
+
+        Such are the fresh time and the time with a copy, so that an amount over its whole is a share.
+        """
 
     def rows(self) -> list[Row]:
         """Return all rows of the table, measured ones first."""
@@ -84,11 +87,13 @@ class Judgement(Protocol):
 class Replications(Generic[P]):
     """A growing series of paths, each of `length` units of time with about `events` events.
 
-    `run` makes those of a range of numbers in this process, at most `batch` of them at a time; `run_elsewhere`, if
-    given, those of many ranges on workers. `judge` turns paths into estimates, and `count` a path into its numbers of
-    events and queries. `long_run` events are as many as a run without a horizon has. The first paths may be `stored`
-    from an earlier run: all decisions are the same as if they were made now. `listeners` are called
-    with these replications whenever there are more paths.
+    `first` is how many to make unless a precision or a difference asks for more. `run` makes those of a range of
+    numbers in this process, at most `batch` of them at a time; `run_elsewhere`, if given, those of many ranges on
+    workers. `judge` turns paths into estimates, and `count` a path into its numbers of events and queries. `long_run`
+    events are as many as a run without a horizon has. The first paths may be `stored` from an earlier run: all
+    decisions are the same as if they were made now. `listeners` are called with these replications whenever there are
+    more paths. `workers` returns how many share long work, and `workers_ready` whether they share short work too.
+    `paths` are those made so far, in order, and `incomplete` says why the run ended early, empty if it did not.
     """
 
     first: int  # how many replications to make unless a precision or a difference asks for more
@@ -120,7 +125,7 @@ class Replications(Generic[P]):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The numbers of events and of queries on all paths."""
+        """The numbers of events and of queries, summed over all paths so far; queries are no events."""
         counts = [self.count(path) for path in self.paths]
         return sum(events for events, _ in counts), sum(queries for _, queries in counts)
 
@@ -129,8 +134,8 @@ class Replications(Generic[P]):
 
         A `precision` is the largest half-width; None asks for no more. If `confirm`, or if it is None and a row differs
         from its prediction, the run then goes on to LONGER times as many. `progress` is called with the share that is
-        done and words. Ctrl-C and deadlines end the run early, which `incomplete` then says. UnreasonableError says
-        that it would take too long.
+        done, 0 to 1, and words. Ctrl-C, deadlines, or values that scatter too much end the run early, which
+        `incomplete` then says. UnreasonableError says that it would take too long without a deadline.
         """
         self.progress = progress
         try:
@@ -154,14 +159,15 @@ class Replications(Generic[P]):
         return self.incomplete.startswith((INTERRUPTED, OUT_OF_TIME))
 
     def _run_until(self, replications: int) -> None:
-        """Add paths to `paths` until there are so many replications."""
+        """Add paths to `paths` until there are so many `replications` in all; do nothing if there are."""
         while len(self.paths) < replications:
             self._run_stage(min(replications, len(self.paths) + MOST_RANGES_PLANNED * self.batch))
 
     def _run_stage(self, replications: int) -> None:
-        """Add paths until there are so many replications: stored ones, then new ones here, or on workers if that pays.
+        """Add paths until there are so many `replications` in all: stored ones, then new ones here or on workers.
 
-        A run that workers share begins here, to see how long a replication takes.
+        Workers share a run if that pays; it begins here, to see how long a replication takes. Raises OutOfTime past a
+        deadline.
         """
         self.paths += self.stored[len(self.paths) : replications]
         begins = range(len(self.paths), replications, self.batch)
@@ -189,7 +195,7 @@ class Replications(Generic[P]):
             listen(self)
 
     def _report(self, replications: int) -> None:
-        """Call `progress`, if there is one, with the share of so many replications that is done."""
+        """Call `progress`, if there is one, with the share that is done of `replications`, the number to be made."""
         if self.progress:
             words = f"replication {len(self.paths) + 1} of {replications}"
             if len(self.paths) >= replications:
@@ -221,7 +227,7 @@ class Replications(Generic[P]):
 
         Half-widths should also be at most SMALL times the share that is estimated, or one minus it if that is less, but
         for that alone a run goes on no longer than one without a horizon. If values scatter so much that `precision` is
-        not reached, `incomplete` says so.
+        not reached, `incomplete` says so. Raises UnreasonableError if it would take too long.
         """
         self._run_until(FEWEST_REPLICATIONS)
         most, of_long_run = 0, int(self.long_run / max(self.events, 1))
@@ -244,10 +250,10 @@ class Replications(Generic[P]):
             self._run_until(need)
 
     def _enough_replications(self, excess: float, most: float = 4.0) -> int:
-        """Return how many replications make intervals as narrow as they must be; 0 if they are.
+        """Return how many replications in all make intervals as narrow as they must be; 0 if they are already.
 
-        The widest is now `excess` times as wide as it may be, of which at most a factor `most` is made up for at a
-        time.
+        The half-width of the widest is now `excess` times what it may be, of which at most a factor `most` is made up
+        for at a time.
         """
         # The half-width falls with the root of their number; a little more saves another round.
         return math.ceil(len(self.paths) * 1.05 * min(excess, most) ** 2) if excess > 1 else 0
@@ -255,10 +261,10 @@ class Replications(Generic[P]):
     # ---- What it will take
 
     def _require_reason(self, field: str, value: float, replications: int) -> None:
-        """Raise UnreasonableError if so many replications take too long for a run without a deadline.
+        """Raise UnreasonableError if `replications` in all take too long for a run without a deadline.
 
-        With a deadline it does nothing. The error names the `field`, such as precision, whose `value` asks for them,
-        and a value that takes less.
+        With a deadline, or if there are so many already, do nothing. The error names the `field`, such as precision,
+        whose `value` asks for them, and a value that takes less.
         """
         if seconds_left() is not None or replications <= len(self.paths):
             return
@@ -274,7 +280,7 @@ class Replications(Generic[P]):
             )
 
     def _pace(self) -> float:
-        """Return the seconds that a replication takes in this process, timing some if none was timed."""
+        """Return the wall-clock seconds that a replication takes here, after timing two batches if none was timed."""
         for _ in range(2 if self._seconds_each == math.inf else 0):  # all were stored, or there was only one range
             begun = time.perf_counter()
             self.run(range(self.batch))
@@ -285,6 +291,7 @@ class Replications(Generic[P]):
 def _excess_width(share: Estimate) -> float:
     """Return by what factor the interval of a share is too wide to say something about a small share.
 
-    Its half-width should be at most SMALL times the share, or one minus it, whichever is less.
+    Its half-width should be at most SMALL times the share, or one minus it, whichever is less; the factor is above 1 if
+    it is more.
     """
     return share.half_width / max(SMALL * min(share.value, 1 - share.value), ROUNDING)

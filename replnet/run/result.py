@@ -40,7 +40,7 @@ LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return where a result comes from: version, commit, hash of the specification, machine, libraries, and `more`.
 
-    `network` is the specification as plain data; `more` are further fields.
+    The result is plain data by name. `network` is the specification as plain data; `more` are further fields.
     """
     text = json.dumps(network, sort_keys=True, default=str)
     return {
@@ -57,10 +57,10 @@ def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 @cache
 def instructions() -> str:
-    """Return the instruction sets of this CPU that NumPy computes with.
+    """Return the names of the instruction sets of this CPU that NumPy computes with, divided by blanks.
 
-    With others, logarithms and powers in a sampled interval may round differently, and so may the last digits of
-    all that follows from it; with the same ones, and the same libraries, every bit is the same.
+    With others, logarithms and powers in a sampled interval may round differently, and so may the last digits of all
+    that follows from it; with the same ones, and the same libraries, every bit is the same.
     """
     import numpy as np
 
@@ -76,7 +76,7 @@ def _libraries() -> tuple[tuple[str, str], ...]:
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout that this runs from; None if it is installed, or there is no git."""
+    """Return the hash of the git commit of the checkout that this runs from; None if it is installed or has no git."""
     git = Path(__file__).parents[2] / ".git"
     try:
         head = (git / "HEAD").read_text().strip()
@@ -92,12 +92,12 @@ def commit() -> str | None:
 
 
 class TabularResult:
-    """A result with a `table`, a DataFrame, that can be written to a file."""
+    """A result whose `table` is a pandas DataFrame, which can be written to a file."""
 
     table: Any
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the table to a Parquet file."""
+        """Write the table to a Parquet file, over one that is there, without its index."""
         self.table.to_parquet(path, index=False)
 
 
@@ -105,7 +105,7 @@ class TabularResult:
 class Result(TabularResult):
     """The rows of a network, in the order of its groups, with the network as plain data and where they come from.
 
-    `columns` are the names of the columns of its table.
+    `provenance` is the latter, as plain data by name. `columns` are the names of the columns of its table.
     """
 
     network: Mapping[str, Any]
@@ -114,7 +114,7 @@ class Result(TabularResult):
     columns: Sequence[str] = PREDICTED
 
     def plot(self, metric: str | None = None) -> Any:
-        """Return a matplotlib Figure of one metric, the first if none is named."""
+        """Return a matplotlib Figure of the rows of one metric, by name; of the first metric if none is named."""
         return replnet.show.plot(self, metric)
 
     @property
@@ -124,7 +124,10 @@ class Result(TabularResult):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The rows as a DataFrame; values that a row does not have are NaN or empty."""
+        """The rows as a DataFrame with the columns `columns`; values that a row does not have are NaN or empty.
+
+        Its `attrs["units"]` has the unit of every metric, in words.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
@@ -136,7 +139,7 @@ class Result(TabularResult):
         return frame
 
     def about(self, metric: str, group: str | None = None) -> list[Row]:
-        """Return the rows of a metric: of `group`, or of all groups.
+        """Return the rows of a metric, by name: of `group`, or of all groups; empty if there are none.
 
         Of an aggregate without a group these are the rows of all sources together, if it has any.
         """
@@ -146,7 +149,7 @@ class Result(TabularResult):
         return rows
 
     def data(self) -> dict[str, Any]:
-        """Return the result as plain data, as `--format json` prints it."""
+        """Return the result as plain data, as `--format json` prints it: its network, rows, provenance and more."""
         rows = [row.data(self.columns) for row in self.rows]
         return {"network": self.network, **self._about(), "rows": rows, "provenance": dict(self.provenance)}
 
@@ -160,12 +163,12 @@ class Result(TabularResult):
 
     @property
     def title(self) -> str:
-        """The name of the network, or its kind if it has none."""
+        """The name of the network, or its kind, such as cascade, if it has none."""
         return str(self.network.get("name") or self.network.get("kind"))
 
     @property
     def verdict(self) -> str:
-        """The verdict over all rows: `agree`, `differ` or `unresolved`, empty if nothing was measured."""
+        """The worst verdict of all rows: `differ`, then `unresolved`, then `agree`; empty if no row has one."""
         return worst_verdict([row.verdict for row in self.rows])
 
     def _repr_html_(self) -> str:
@@ -187,18 +190,24 @@ class Result(TabularResult):
 @final
 @dataclass(frozen=True)
 class Predicted(Result):
-    """The predictions of the formulas for a network."""
+    """The predictions of the formulas for a network: rows without measured values."""
 
     @property
     def incomplete(self) -> str:
-        """The reason why rows that have a formula have no value, empty if there are none."""
+        """The reason why rows that have a formula have no value (time was over), empty if there are none."""
         return OUT_OF_TIME if any(row.note.endswith(OUT_OF_TIME) for row in self.rows) else ""
 
 
 @final
 @dataclass(frozen=True)
 class Emulated(Result):
-    """The measurements of a run, beside the predictions of the formulas."""
+    """The measurements of a run, beside the predictions of the formulas.
+
+    `horizon` is the units of time of all replications together, `events` the number of updates, downloads and polls in
+    them, `queries` that of queries, and `seconds` the wall-clock time of the run. `incomplete` says why it ended early,
+    empty if it did not. `draws` has, by (group, metric), two arrays with an element per replication: amounts, and the
+    wholes of which they are shares.
+    """
 
     columns: Sequence[str] = COMPARED
     engine: str = "array"
@@ -215,7 +224,7 @@ class Emulated(Result):
 
     @cached_property
     def samples(self) -> Any:
-        """The measurements of every replication, as a DataFrame: a column for each group and metric."""
+        """The measurements of every replication, as a DataFrame: a row for each, a column for each group and metric."""
         return samples_frame(self.draws)
 
     @property
@@ -225,9 +234,9 @@ class Emulated(Result):
 
     @cached_property
     def visible(self) -> dict[tuple[str, str], float]:
-        """The smallest errors of predictions that nine such runs of ten would show, as shares of the predictions.
+        """The smallest errors of predictions that nine such runs of ten would show, by (group, metric).
 
-        By group and metric, for the rows that have a verdict.
+        An error is a share of the predicted value. Only rows with a verdict and a prediction other than 0 have one.
         """
         measured = [row for row in self.rows if row.estimate]
         errors = visible_errors(
@@ -240,12 +249,12 @@ class Emulated(Result):
         }
 
     def _about(self) -> dict[str, Any]:
-        """Return how the run was made, and its verdict."""
+        """Return the fields of `data` that a run has besides, by name: how it was made, its counts and its verdict."""
         names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")
         return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
 
     def _caption(self) -> str:
-        """Return the engine, the estimator, the number of events, the time and the verdict in words."""
+        """Return the engine, the estimator, the number of events, the seconds and the verdict in words, as HTML."""
         return escape(
             f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
         )

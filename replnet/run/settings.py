@@ -18,7 +18,11 @@ WAYS_TO_SPLIT = ("source",)
 class Settings:
     """How a network is run: arguments of `emulate`, options of `replnet run`, and the section `run` of an experiment.
 
-    A wrong one raises ValueError with its name. Without an engine the fastest that can run the network is meant.
+    A wrong one raises ValueError with its name. Without an `engine` the fastest that can run the network is meant, and
+    without `horizon` or `replications` a default. `horizon` is in units of time, of all replications together;
+    `precision` is the largest half-width of every interval of freshness, and `resolution` the half-width above which a
+    row counts as unresolved. `measure` names metrics besides freshness, `by` is None or source, and `confirm` is
+    whether the run goes on to four times its length, None if only a row that differs makes it.
     """
 
     engine: str | None = None

@@ -12,7 +12,7 @@ from replnet.text import FieldError, expression, grammar, short_repr, without_un
 @final
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a metric, of a group or, if that is None, of all groups.
+    """A bound on a metric (its name), of a group or, if `group` is None, of all groups.
 
     Values are to be above the `bound` if `above` is true, and else below. `text` is how it was written, in the option
     or argument `field`.
@@ -26,14 +26,14 @@ class Threshold:
     bound: float
 
     def holds(self, row: Row) -> bool | None:
-        """Whether the whole interval of the row is on the right side; None if the bound is inside, or it has none."""
+        """Whether the whole interval of the row is on the right side; None if it contains the bound or is missing."""
         low, high = row.ci_low, row.ci_high
         if low is None or high is None or low <= self.bound <= high:
             return None
         return (low > self.bound) == self.above
 
     def margin(self, value: float) -> float:
-        """Return by how much a value is on the right side of the bound; below 0 on the wrong side."""
+        """Return by how much a value is on the right side of the bound, in its unit; below 0 on the wrong side."""
         return value - self.bound if self.above else self.bound - value
 
     def require_open(self) -> None:
@@ -70,7 +70,10 @@ def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
 
 
 def _split_comparison(text: str) -> tuple[str, str, float]:
-    """Return (sign, metric, bound) of a text such as `freshness > 0.9`; raise ValueError if it is no comparison."""
+    """Return (sign, text of the metric, bound) of a text such as `freshness > 0.9`; the sign is <, <=, > or >=.
+
+    Raise ValueError if it is no such comparison.
+    """
     before, at, rest = text.partition(AT)
     if at:
         time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]

@@ -30,12 +30,15 @@ ATTEMPTS_APART = 0.02  # seconds between them
 
 @final
 class RefusedError(ValueError):
-    """A run directory that cannot be used as asked; no cell in it was lost."""
+    """The error of a run directory that cannot be used as asked, with what to do; no finished cell in it was lost."""
 
 
 @final
 class DiskError(OSError):
-    """A disk that took no more. What was acknowledged is kept, and the same command carries on from there."""
+    """The error of a write that failed, mostly as a disk is full; records that were acknowledged before are kept.
+
+    After room is made the same command carries on from there.
+    """
 
 
 def json_line(data: Any, name: str) -> str:
@@ -63,21 +66,24 @@ def canonical_json(data: Any) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text, as hexadecimal digits."""
+    """Return the SHA-256 of a text in UTF-8, as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def seal(data: Mapping[str, Any], name: str) -> bytes:
-    """Return `data` as the bytes of a JSON file that carries the SHA-256 of its content.
+    """Return `data` as the bytes of a JSON file that carries the SHA-256 of its content, for `unseal`.
 
-    `name` is what the ValueError for data that JSON cannot hold calls it.
+    Raises ValueError, which calls the data `name`, if JSON cannot hold them.
     """
     content = json_data(data, name)
     return (json.dumps({"sha256": digest(canonical_json(content)), **content}, indent=1) + "\n").encode()
 
 
 def unseal(raw: bytes) -> dict[str, Any] | None:
-    """Return the data of a JSON file that `seal` wrote; None if it is none, or has another SHA-256 than it carries."""
+    """Return the data of a JSON file that `seal` wrote, from its bytes `raw`, without the SHA-256.
+
+    None if the bytes are no such file, or the data have another SHA-256 than it carries.
+    """
     try:
         content = json.loads(raw)
         checksum = content.pop("sha256")
@@ -119,9 +125,9 @@ def read_plain_file(path: Path) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace the content of a file by `data`; whatever happens, the file has all of the old content or of the new.
+    """Replace the content of a file, or create it; whatever happens, the file has all of the old content or of the new.
 
-    Raises DiskError if it could not be written.
+    Once it returns the new content is safe from a loss of power. Raises DiskError if it could not be written.
     """
     partial = path.with_name(path.name + PARTIAL)
     try:
@@ -173,9 +179,10 @@ def explain_failures(place: Path) -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder during the block, so that this process alone writes in it; create it if it is missing.
+    """Hold the lock of a folder during the block, so that this process alone writes in it.
 
-    Raises RefusedError if another process holds it or the folder cannot be written, and DiskError if the disk is full.
+    A missing folder is created, and the lock file in it stays. Raises RefusedError if another process holds the lock or
+    the folder cannot be written, and DiskError if the disk is full.
     """
     with explain_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,7 +195,8 @@ def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
     """Hold a lock file during the block, which one process at a time can; raise RefusedError if another has it.
 
     `place` is what the lock is for, in messages, which also name the holder. The kernel releases the lock when its
-    holder ends, however that ends; the file stays if `keep` says so.
+    holder ends, in whatever way. The file is created if it is missing, and stays, or is removed at the end if `keep` is
+    False.
     """
     fd = _open_lock(file, place)
     try:
@@ -231,7 +239,7 @@ def is_at(file: Path, fd: int) -> bool:
 
 
 def writer(folder: Path) -> str:
-    """Return who writes in the folder just now, in words; empty if nobody does."""
+    """Return which process writes in the folder just now, such as "process 12 on alpha"; empty if none does."""
     try:
         fd = open_plain_file(folder / LOCK, os.O_RDONLY)
     except (OSError, RefusedError):
@@ -247,9 +255,9 @@ def writer(folder: Path) -> str:
 
 
 def _try_to_lock(fd: int) -> bool:
-    """Lock an open file, by its descriptor; return whether that succeeded.
+    """Lock an open file, by its descriptor, for this process alone; return whether that succeeded.
 
-    There are several attempts, as a reader may hold the lock for a moment.
+    There are ten attempts in 0.2 s, as a reader may hold the lock for a moment.
     """
     for _ in range(LOCK_ATTEMPTS):
         with suppress(BlockingIOError):

@@ -33,9 +33,11 @@ _sync = getattr(os, "fdatasync", os.fsync)  # both also sync the length of a fil
 @final
 @dataclass
 class Scan:
-    """The content of a journal: its intact records by cell, its whole lines, and where it is damaged or torn.
+    """The content of a journal: its intact records by key of a cell or part, its whole lines, and where it is wrong.
 
-    Damaged is a whole line that is wrong or out of place; torn is the end, if the last append did not finish.
+    `lines` counts whole lines, good or not; `damage` has the byte at which each line begins that is wrong or out of
+    place; `end` is the byte after the last whole line; and `torn` counts the bytes after that, of an append that did
+    not finish.
     """
 
     records: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class Scan:
 
     @property
     def note(self) -> str:
-        """A sentence that says what is wrong with the journal; empty if nothing is."""
+        """A sentence on what is wrong with the journal, and how many records are kept; empty if nothing is wrong."""
         intact = f"{len(self.records)} finished cells verify and are kept"
         if self.damage:
             places = f" in {len(self.damage)} places, first" if len(self.damage) > 1 else ""
@@ -57,9 +59,10 @@ class Scan:
 
 
 def scan(raw: bytes, bond: str) -> Scan:
-    """Return the records of a journal, `raw`, that verify under `bond`, and where it is damaged or torn.
+    """Return the records of a journal that verify under `bond`, and where it is damaged or torn.
 
-    `bond` is the digest of what the records were made under. Raises RefusedError if two records of a cell differ.
+    `raw` is the content of its file, and `bond` the digest of what the records were made under. Raises RefusedError if
+    two records of a key differ.
     """
     result = Scan()
     expected = 0
@@ -95,7 +98,7 @@ def _checksum(bond: str, body: bytes) -> bytes:
 
 
 def _parse_line(raw: bytes, bond: str) -> tuple[int, str, Any] | None:
-    """Return (number, key, record) of a line without its end; None if it does not verify under this bond."""
+    """Return (number, key, record) of a line, `raw` without its line end; None if it does not verify under `bond`."""
     body = raw[HEX + 1 :]
     if raw[: HEX + 1] != _checksum(bond, body) + b" ":
         return None
@@ -104,7 +107,7 @@ def _parse_line(raw: bytes, bond: str) -> tuple[int, str, Any] | None:
 
 
 def _key_and_record(line: bytes) -> tuple[str, Any]:
-    """Return (key, record) of a line that is whole."""
+    """Return (key, record) of a whole line, which is taken to be intact."""
     key, record = json.loads(line.split(b" ", 2)[2])
     return key, record
 
@@ -138,7 +141,7 @@ class Journal:
 
     @property
     def open(self) -> bool:
-        """Whether records can be appended."""
+        """Whether records can be appended: the journal was neither closed nor did an append fail."""
         return self._fd >= 0
 
     def append(self, key: str, record: Any) -> None:
@@ -192,14 +195,18 @@ class Journal:
         self.close()
 
     def _cut(self) -> None:
-        """Cut the file off after its last whole line, and bring that to the disk."""
+        """Cut the file off after its last whole line that is acknowledged, and bring that to the disk.
+
+        Raises OSError if the disk refuses.
+        """
         os.ftruncate(self._fd, self._end)
         _sync(self._fd)
 
     def _repair(self, records: Mapping[str, Any], lines: int) -> str:
-        """Write the journal anew with the `records` that verify, and keep the damaged file of so many `lines` aside.
+        """Write the journal anew with the `records` that verify, and keep a copy of the damaged file beside it.
 
-        Returns the name under which that is kept. Raises RefusedError, and changes nothing, if no record verifies.
+        `lines` is the number of its lines, for the error. Returns the name of the copy. Raises RefusedError, and
+        changes nothing, if no record verifies.
         """
         if not records:
             raise RefusedError(

@@ -49,7 +49,12 @@ MOST_SHOWN = 20  # differences in a message
 @final
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a run directory, finished or not."""
+    """The contents of a run directory, finished or not.
+
+    `header` is what all records depend on, and `about` the rest of what was asked. `records` has those of finished
+    cells by key, in the order in which they finished, and `parts` those of parts of cells. `provenance` is None until
+    the run is complete, and `note` says how far it is, and what is wrong if anything is.
+    """
 
     header: Mapping[str, Any]
     about: Mapping[str, Any]
@@ -63,7 +68,8 @@ class Contents:
 class Store:
     """A run directory that this process writes.
 
-    `cells` are the keys of all cells of the run; `journal`, which is open, has the records of those that are finished.
+    `cells` are the keys of all cells of the run; `finished` has the records that are kept, by key, of cells and of
+    parts of cells; `note` says what damage was repaired, and is empty if there was none.
     """
 
     def __init__(self, folder: Path, cells: frozenset[str], journal: Journal) -> None:
@@ -79,9 +85,9 @@ class Store:
         """Begin a run in a directory, or carry on with it; yield its store, and hold its lock during the block.
 
         `header` is what every record depends on: it may never change. `about` may, and `cells`, the keys of all cells,
-        may become more. RefusedError says that the directory is in use, of another run, or damaged. A run that is
-        refused because it would take unreasonably long leaves no folder behind, so that it may be asked for in another
-        way.
+        may become more. Raises RefusedError if the directory is in use, of another run, or damaged, and DiskError if it
+        cannot be written. If the block raises UnreasonableError, as the run would take too long, a new folder is
+        removed, so that the run may be asked for in another way.
         """
         folder = Path(folder)
         new = not folder.exists()
@@ -115,8 +121,9 @@ class Store:
     def append(self, key: str, record: Any) -> None:
         """Keep the record of a cell, or of a part of one; once this returns it is safe from a crash or a loss of power.
 
-        `key` is that of the cell, or one from `part_key`. Raises ValueError if the cell is not one of this run, or is
-        finished with another record, and DiskError if it cannot be written.
+        `key` is that of the cell, or one from `part_key`. A record that is kept already is not written again. Raises
+        ValueError if the cell is not one of this run, or is finished with another record, or if JSON cannot hold the
+        record, and DiskError if it cannot be written.
         """
         if _cell_of(key) not in self.cells:
             raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
@@ -129,9 +136,10 @@ class Store:
         self._journal.append(key, record)
 
     def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
-        """Write the table, a DataFrame, and its provenance; a table on the disk that says the same stays as it is.
+        """Write the table, a DataFrame, and its `provenance`; a table on the disk that says the same stays as it is.
 
-        Raises ValueError if cells are not finished, or the table does not fit a Parquet file.
+        Raises ValueError if cells are not finished, an append failed, or the table does not fit a Parquet file, and
+        DiskError if it cannot be written.
         """
         missing = len(self.cells - self.finished.keys())
         if missing or not self.open:
@@ -165,7 +173,10 @@ class Store:
             durable.write_whole(self.folder / HEADER, durable.seal(content, "header"))
 
     def _remove_table(self) -> None:
-        """Remove the table and its provenance, which only a complete run has."""
+        """Remove the table and its provenance, which only a complete run has; do nothing if there are none.
+
+        Raises DiskError if the folder cannot be brought to the disk.
+        """
         for name in (PROVENANCE, TABLE):
             (self.folder / name).unlink(missing_ok=True)
         durable.sync_folder(self.folder)
@@ -201,7 +212,10 @@ def read_contents(folder: str | Path) -> Contents:
 
 
 def part_key(cell: str, replications: range) -> str:
-    """Return the key under which the record of some `replications` of a cell, by its key, is kept."""
+    """Return the key under which the record of some replications of a cell is kept, such as "CELL 0:4".
+
+    `cell` is the key of the cell, and `replications` are their numbers, from 0.
+    """
     return f"{cell} {replications.start}:{replications.stop}"
 
 
@@ -258,7 +272,10 @@ def _header_content(header: Mapping[str, Any], about: Mapping[str, Any], cells: 
 
 
 def _bond(content: Mapping[str, Any]) -> str:
-    """Return the digest of `header` in the content of header.json, under which all records are made."""
+    """Return the SHA-256, as hexadecimal digits, of `header` in the content of header.json.
+
+    The lines of the journal are made under it.
+    """
     return durable.digest(durable.canonical_json(content["header"]))
 
 

@@ -43,7 +43,7 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The signs and functions that expressions of one kind may hold.
+    """The signs and functions that expressions of one kind may hold, by name, each with the operation that computes it.
 
     `counts` has the fewest and the most arguments of every function that does not take exactly one.
     """
@@ -72,9 +72,9 @@ class Arithmetic:
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
     def apply(self, node: Term, values: list[Any]) -> Any:
-        """Return the function or sign of a node, applied to the values of its parts.
+        """Return what the function or sign of a node gives for the values of its parts: a number, truth value or array.
 
-        For a comparison it is a list of truth values, one for each of its signs.
+        For a comparison it is a list of truth values, or arrays of them, one for each of its signs.
         """
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
@@ -99,7 +99,10 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form."""
+    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form.
+
+    `parts` are the texts between expressions, and the trees of these, in order; a lone expression is one tree.
+    """
 
     parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]
@@ -137,7 +140,11 @@ def expression(text: str) -> Expression:
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Expression:
-    """Return `text` with the expressions in its ${ } read; raise FieldError if one is wrong."""
+    """Return a text with expressions in ${ }, such as constant(rate=${4 / k}), as an Expression, whose value is a text.
+
+    If the whole text is one ${ }, its value may also be a number or truth value. Raises FieldError if an expression or
+    a brace is wrong.
+    """
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError(
@@ -161,9 +168,10 @@ def is_template(value: object) -> bool:
 
 
 def compile_function(text: str, field: str) -> Function:
-    """Return the function of x that `text` writes down, from arrays to arrays of the same shape.
+    """Return the function of x that `text` writes down, from arrays to arrays of floats of the same shape.
 
-    Where it is undefined, the value is NaN or infinite. Raises FieldError for `field` if the text cannot be read.
+    The text may name x, pi and e. Where the function is undefined, its value is NaN or infinite. Raises FieldError,
+    which names `field`, if the text cannot be read.
     """
     try:
         tree = parse(text, ARITHMETIC)
@@ -215,10 +223,10 @@ def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list
 
 
 def _combine(node: Term, values: list[Any]) -> Scalar:
-    """Return the value of a node of an expression from the values of its parts.
+    """Return the value of a node of an expression from the values of its parts, in order.
 
-    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError for a text, a
-    division by zero, and numbers that are too large or not real.
+    For an `if`, these are its condition alone, and the value is whether that holds. Raises FieldError if one of them is
+    a text, for a division by zero, and for results that are above 1e300 in size or not real.
     """
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
@@ -247,7 +255,7 @@ def _are_whole(values: list[Any]) -> bool:
 
 
 def _check_size(value: Any, node: Term) -> int | float:
-    """Return the value of a node; raise FieldError if it is too large, or no real number."""
+    """Return `value`, that of `node`, unchanged; raise FieldError if it is beyond 1e300 or -1e300, NaN or complex."""
     if isinstance(value, complex) or value != value:
         raise _not_real_error(node)
     if abs(value) > LARGEST_VALUE:
@@ -266,7 +274,10 @@ def _not_real_error(node: Term) -> FieldError:
 
 
 def _text(value: Scalar) -> str:
-    """Return a value as it is written inside a text."""
+    """Return a value as it is written inside a text: true, false, or a number, without point if it is whole.
+
+    A text is returned as it is.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value) if isinstance(value, float) else str(value)

@@ -32,7 +32,10 @@ class Mark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value of a document, with the place of the value and that of its key."""
+    """A value of a document: a scalar, a list of nodes, or a mapping from keys to nodes.
+
+    `mark` is its place and `key` that of its key, None if it has none; `bare` says that it is an unquoted scalar.
+    """
 
     value: Scalar | list[YamlNode] | dict[str, YamlNode]
     mark: Mark
@@ -40,7 +43,7 @@ class YamlNode:
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
-        """Return the value without positions."""
+        """Return the value without positions: a scalar, or lists and dicts of plain values."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -59,7 +62,11 @@ class YamlNode:
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping with the position of everything in it; `name` is the path of its file, or empty."""
+    """A mapping (`root`) with the position of everything in it; `name` is the path of its file, or empty.
+
+    `lines` are those of the file, `others` the lines of other files that parts come from, by path, and `prefix` the
+    keys and indices that lead to `root` in the file. `laws` is a store of the laws that have been read so far.
+    """
 
     name: str
     root: YamlNode
@@ -70,14 +77,14 @@ class Document:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The mapping without positions."""
+        """The mapping without positions, as dicts, lists and scalars; built anew at each access."""
         plain = self.root.plain()
         assert isinstance(plain, dict)
         return plain
 
     @property
     def directory(self) -> Path:
-        """The folder in which relative paths of the document start."""
+        """The folder in which relative paths of the document start: that of its file, else the working directory."""
         return Path(self.name).parent
 
     def at(self, *path: str | int) -> Document:
@@ -92,8 +99,8 @@ class Document:
     def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
         """Return a problem with its place: that of the value at `path`, or of its key if `key` is set.
 
-        If the path, keys and indices, leads nowhere, it is that of the deepest part on it. `wrong` says what is wrong,
-        `right` what would be right.
+        The path has keys and indices; if it leads nowhere, the place is that of the deepest value on it. `wrong` says
+        what is wrong, `right` what would be right.
         """
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
@@ -109,19 +116,22 @@ class Document:
         return Problem(file, mark.line, column, name, wrong, right, source)
 
     def fields(self, *path: str | int) -> dict[str, YamlNode]:
-        """Return the nodes of the mapping at a path of keys and indices, by key; none if there is no mapping."""
+        """Return the nodes of the mapping at a path of keys and indices, by key; an empty dict if there is none."""
         node, rest = self._walk(path)
         return {} if rest or not isinstance(node.value, dict) else node.value
 
     def replace_node(self, path: Sequence[str], node: YamlNode | None) -> Document:
-        """Return the document with `node` at a path of keys in the place of what is there; if it is None, with nothing.
+        """Return a copy of the document with `node` at a path of keys, in the place of what is there, if anything.
 
-        Mappings that the path leads through are made where they are missing.
+        If `node` is None, that is removed. Mappings that the path leads through are made where they are missing.
         """
         return replace(self, root=_replace_below(self.root, path, node, self.root.mark))
 
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
-        """Return the deepest node on a path, and the rest of the path that leads nowhere."""
+        """Return the deepest node on a path of keys and indices, and the rest of the path, which leads nowhere.
+
+        The path starts at the root of the document. The rest is empty if the whole path leads to a node.
+        """
         node = self.root
         for depth, part in enumerate(path):
             child = node.child(part)
@@ -145,7 +155,7 @@ def _replace_below(parent: YamlNode | None, path: Sequence[str], node: YamlNode 
 def map_scalars(
     node: YamlNode, change: Callable[[YamlNode, tuple[str | int, ...]], YamlNode], path: tuple[str | int, ...] = ()
 ) -> YamlNode:
-    """Return `node` with `change(scalar, path)` in place of every scalar node below it; positions stay.
+    """Return `node` with `change(scalar, path)` in place of every scalar node in it, itself included; positions stay.
 
     `path` is that of the node itself, from which the paths of scalars go on.
     """
@@ -158,7 +168,7 @@ def map_scalars(
 
 
 def node_of(data: Any, mark: Mark) -> YamlNode:
-    """Return plain data as nodes that all have the position `mark`."""
+    """Return plain data, such as a number or lists and mappings, as a node; it and all below have the place `mark`."""
     if isinstance(data, Mapping):
         return YamlNode({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
     if isinstance(data, (list, tuple)):
@@ -167,14 +177,17 @@ def node_of(data: Any, mark: Mark) -> YamlNode:
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:
-    """Return the error of a file as a whole."""
+    """Return the InputError of the file `name` as a whole.
+
+    `wrong` says what is wrong with it, and `right` what would be right.
+    """
     return input_error(name, "file", wrong, right)
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark.
+    """Return the text of a file or pipe in UTF-8, without a byte order mark.
 
-    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes.
+    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes, by default a million.
     """
     name = str(path)
     try:
@@ -214,20 +227,26 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """Return the lines of a text as YAML counts them: str.splitlines would also break at form feeds."""
+    """Return an iterator over the lines of a text as YAML counts them, without their ends.
+
+    Unlike with str.splitlines, a form feed ends no line.
+    """
     return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
 def folders(kind: str) -> list[Path]:
-    """Return the folders with files of a kind (topologies, experiments): in the package, or beside it in a checkout."""
+    """Return the two folders for files of a kind, topologies or experiments, that come with replnet.
+
+    One is in the installed package, the other beside it in a checkout; either may not exist.
+    """
     package = Path(__file__).resolve().parents[1]
     return [package / "data" / kind, package.parent / kind]
 
 
 def shipped(name: str, kind: str = "topologies") -> Path | None:
-    """Return the path of a file of a kind that comes with replnet, or None if there is none of this name.
+    """Return the path of a file that comes with replnet, or None if there is none of this name.
 
-    It may be called cascade, cascade.yaml or topologies/cascade.yaml.
+    `kind` is topologies or experiments. A topology may be called cascade, cascade.yaml or topologies/cascade.yaml.
     """
     short_name = name.removeprefix(f"{kind}/")
     if not short_name or Path(short_name).is_absolute() or ".." in Path(short_name).parts:
@@ -237,6 +256,6 @@ def shipped(name: str, kind: str = "topologies") -> Path | None:
 
 
 def shipped_names(kind: str = "topologies") -> list[str]:
-    """Return the names of all files of a kind that come with replnet."""
+    """Return the names, sorted and without .yaml, of all files of a kind, topologies or experiments, of replnet."""
     files = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
     return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in files})

@@ -22,7 +22,10 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 @final
 class FieldError(ValueError):
-    """The error of a value that `field` cannot have: `wrong` says what is wrong, `right` what would be right."""
+    """The error of a value that `field` cannot have: `wrong` says what is wrong, `right` what would be right.
+
+    All three are texts, of which the message is made; `field` may be empty where the reader of the value names it.
+    """
 
     def __init__(self, field: str, wrong: str, right: str) -> None:
         super().__init__(f"{field}: {wrong} ({right})")
@@ -35,7 +38,10 @@ class FieldError(ValueError):
 
 @final
 class FieldsError(ValueError):
-    """The error of several faults below one field: for each its path, what is wrong and what would be right."""
+    """The error of several faults below one field; each of `faults` is (path, what is wrong, what would be right).
+
+    A path has the keys and indices that lead from the field to the fault.
+    """
 
     def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str, str]]) -> None:
         self.faults = tuple(faults)
@@ -48,7 +54,7 @@ class Problem:
     """An error of an input: its place, the field, what is `wrong` with it, and what would be `right`.
 
     The place is file, line and column, each None if there is none; lines and columns count from 1, and `file` may be an
-    override such as `-s peers=3`.
+    override such as `-s peers=3`. `source` is the text of the line, to be shown. Its str is the message for the user.
     """
 
     file: str | None
@@ -91,12 +97,18 @@ def input_error(file: str | None, field: str, wrong: str, right: str) -> InputEr
 
 
 def printable(text: str, longest: int) -> str:
-    """Return `text` on one line, without control characters, cut to `longest` characters."""
+    """Return `text` on one line: cut to `longest` characters, of which unprintable ones are then written out.
+
+    They are written as in Python, which takes up to 10 characters for one, so the result may be longer.
+    """
     return escape_unprintable(text if len(text) <= longest else text[: longest - 3] + "...")
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
-    """Return `text` with unprintable characters, but for those in `keep`, written out as in Python."""
+    """Return `text` with unprintable characters, but for those in `keep`, written out as in Python.
+
+    So a line feed becomes a backslash and an n; letters of any language stay.
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
@@ -114,9 +126,9 @@ def field_name(path: Sequence[str | int]) -> str:
 
 
 def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> str:
-    """Return what would be right in place of the unknown `name`: the nearest of the choices, or a list of them.
+    """Return what would be right in place of the unknown `name`: "did you mean X?" for the nearest of the choices.
 
-    The list begins with `otherwise`.
+    If none is near it is a list of the first 20, in order, which begins with `otherwise`.
     """
     import difflib
 
@@ -129,9 +141,10 @@ def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> 
 
 
 def real(field: str, value: object, right: str = "a number such as 2 or 1e-3") -> float:
-    """Return a number as a float, infinite if it is too large for one; raise FieldError for `field` for other values.
+    """Return the number `value` as a float, infinite if it is too large for one.
 
-    A boolean is none; `right` is what the error says would be right.
+    Raises FieldError for `field` for anything else than a number, also for a boolean or the text of a number; `right`
+    is what the error says would be right. NaN and infinity pass.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise FieldError(field, f"{short_repr(value)} is not a number", right)
@@ -142,7 +155,7 @@ def real(field: str, value: object, right: str = "a number such as 2 or 1e-3") -
 
 
 def finite(field: str, value: object) -> float:
-    """Return `value` as a finite float; raise FieldError for anything else."""
+    """Return `value` as a finite float; raise FieldError for `field` for anything else, also for a boolean."""
     number = real(field, value)
     if not math.isfinite(number):
         raise FieldError(field, f"{short_repr(value)} is not finite", "a finite number")
@@ -158,14 +171,17 @@ def positive(field: str, value: object) -> float:
 
 
 def squarable(field: str, number: float) -> float:
-    """Return a number above 0 unchanged; raise FieldError for `field` unless its squares and cubes are floats too."""
+    """Return a number unchanged; raise FieldError for `field` unless it is from 1e-100 to 1e100.
+
+    Squares and cubes of such numbers are floats too.
+    """
     if not SMALLEST <= number <= LARGEST:
         raise FieldError(field, f"{number!r} is out of range", f"a number from {SMALLEST:g} to {LARGEST:g}")
     return number
 
 
 def many(field: str, values: object) -> tuple[float, ...]:
-    """Return a list of positive numbers as a tuple of floats.
+    """Return a list of numbers from 1e-100 to 1e100 as a tuple of floats.
 
     Raises FieldError, with `field` and the place in the list, for anything else, also for an empty list.
     """

@@ -11,7 +11,7 @@ EXTRAS = {"ray": ("Ray", "ray"), "matplotlib": ("matplotlib", "report"), "nicegu
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module can be imported."""
+    """Whether a module, by its name, could be imported; it is not."""
     return find_spec(module) is not None
 
 

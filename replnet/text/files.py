@@ -22,9 +22,9 @@ OPEN_TO_READ = 0o644  # by everyone, and to write by its owner
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file that a user names, whole or not at all; a text is written in UTF-8.
+    """Write a file that a user names, whole or not at all, so that an earlier file there may stay; a text is in UTF-8.
 
-    Raises FieldError if it cannot be written, or is a link.
+    Raises FieldError if it cannot be written, or is a link. A pipe or device is written to directly.
     """
     with output_file(path) as file:
         file.write(content.encode(errors="replace") if isinstance(content, str) else content)
@@ -34,8 +34,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 def output_file(path: str | Path) -> Iterator[BinaryIO]:
     """Yield a binary file to write, which takes the place of the file that a user names at the end.
 
-    After an error or an interruption the old file is as it was. Raises FieldError if the path is a link, or cannot be
-    written.
+    After an error or an interruption the old file is as it was; a pipe or device is written to directly. Raises
+    FieldError if the path is a link, or cannot be written.
     """
     try:
         with replacing(Path(path)) as file:
@@ -74,7 +74,10 @@ def _is_stream(path: Path) -> bool:
 
 
 def _replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary binary file beside `path`, which replaces it if all goes well, and is removed if not."""
+    """Yield a temporary binary file beside `path`, which takes its place at the end, readable by everyone.
+
+    After an error or an interruption the temporary file is removed, and what was at `path` stays.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".replnet-")
     try:
         with os.fdopen(handle, "wb") as file:

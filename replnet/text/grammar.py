@@ -42,9 +42,10 @@ LEVELS = {
 
 
 class Form(NamedTuple):
-    """The rules of a notation: patterns of a token and of space, the longest text, and the deepest nesting.
+    """The rules of a notation: patterns of a token and of space, and how long and how deep a text may be.
 
-    `reserved` words are no names; `right` says in errors what a right text is.
+    `longest` is in characters, and `deepest` counts brackets within brackets; `reserved` words are no names; `right`
+    says in errors what a right text is.
     """
 
     token: re.Pattern[str]
@@ -81,10 +82,11 @@ ARITHMETIC = Form(
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a text, from `begin` to `end`.
+    """A part of a user's text, as a node of its tree: `text` from character `begin`, from 0, to before `end`.
 
-    `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the
-    signs of a comparison, which has one part more than these. The parts of `a if b else c` are in this order.
+    `kind` says what it is. `value` is the number, the name, the text, the name that is called or that is given a value,
+    the sign, or the signs of a comparison, which has one part more than these; None for a list. `parts` are the
+    operands, arguments or items; those of `a if b else c` are in this order.
     """
 
     kind: Kind
@@ -101,7 +103,7 @@ class Term:
 
     @property
     def named_arguments(self) -> set[str]:
-        """The names of the arguments that have one."""
+        """The names of a call's arguments that are given by name, as b in f(1, b=2)."""
         return {part.value for part in self.parts if part.kind == "named"}
 
     def walk(self) -> Iterator[Term]:
@@ -126,7 +128,7 @@ def parse(text: str, form: Form) -> Term:
 def argument(text: str, field: str, right: str) -> str:
     """Return the text in the brackets of `text`, a call with one argument, such as x of f(x).
 
-    Raises FieldError for anything else: `field` names the text in it, and `right` says what the text should be.
+    Raises FieldError for anything else; `field` names the text in the error, and `right` says there what it should be.
     """
     try:
         call = parse(text, ARITHMETIC)
@@ -140,7 +142,7 @@ def argument(text: str, field: str, right: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """Return a name as Python compares it: the micro sign is the Greek mu."""
+    """Return a name in the form in which Python compares names (NFKC), where the micro sign is the Greek mu."""
     if name.isascii():
         return name
     import unicodedata  # costs start-up, and hardly a text needs it
@@ -167,7 +169,7 @@ class _Parser:
         return node
 
     def _advance(self) -> None:
-        """Go on to the next token."""
+        """Go on to the next token: set its place and its kind, which is `end` past the last one."""
         self._last = self._end  # of the token that is left behind
         space = self._form.space.match(self._text, self._last)
         assert space is not None
@@ -182,13 +184,13 @@ class _Parser:
             self._kind = "unknown"
 
     def _take(self) -> str:
-        """Return the current token, and go on to the next one."""
+        """Return the text of the current token, and go on to the next one."""
         token = self._text[self._begin : self._end]
         self._advance()
         return token
 
     def _wrong(self, right: str) -> FieldError:
-        """Return the error at the current token, where `right` was expected."""
+        """Return the FieldError, without a field, for the current token, where `right` was expected."""
         rest = self._text[self._begin :].strip()[:20]
         wrong = f"{rest!r} at character {self._begin + 1}" if rest else "ends too early"
         return FieldError("", wrong, f"expected {right}")
@@ -209,8 +211,8 @@ class _Parser:
     def _value(self, depth: int, least: int = IF) -> Term:
         """Return the tree of the value at which the parser stands, with the signs after it that are firm enough.
 
-        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value;
-        raises FieldError if these are too many.
+        These bind at least as firmly as `least`, a level of LEVELS. `depth` is the number of brackets around the value.
+        Raises FieldError if these are too many, or no value stands here.
         """
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")
@@ -297,20 +299,20 @@ class _Parser:
 
 
 def _number(token: str) -> int | float:
-    """Return the number of a token."""
+    """Return the number that a token writes: whole if it has neither point nor exponent; 0x, 0o and 0b set the base."""
     if token[:2].lower() in ("0x", "0o", "0b"):
         return int(token, 0)
     return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
 def number_text(value: float) -> str:
-    """Return `value` as people write it; reads back as the same float."""
+    """Return the shortest text of `value` that reads back as the same float; that of a whole number has no point."""
     text = repr(float(value))
     return text.removesuffix(".0")
 
 
 def list_text(values: Iterable[float]) -> str:
-    """Return a list of numbers as people write it."""
+    """Return a list of numbers as people write it, such as [1, 2.5]; it reads back as the same numbers."""
     return "[" + ", ".join(map(number_text, values)) + "]"
 
 

@@ -28,7 +28,7 @@ SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "
 
 
 def finite_or_nan(value: Any) -> float:
-    """Return a value as a float, or NaN if it is no finite number."""
+    """Return a value as a float, or NaN if it is no finite number; True, False and texts are none."""
     if type(value) is float:  # nearly always, and tables are long
         return value if math.isfinite(value) else math.nan
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -38,12 +38,15 @@ def finite_or_nan(value: Any) -> float:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number."""
+    """Whether a value is a finite number; True, False and texts are none."""
     return not math.isnan(finite_or_nan(value))
 
 
 def equal_fields(one: Any, other: object) -> bool:
-    """Whether a dataclass equals another object in class and fields, where a NaN equals itself (in Python 3.13 not)."""
+    """Whether the dataclass `one` equals another object in class and in all fields that are to be compared.
+
+    A NaN object counts as equal to itself, as it did in a dataclass's own == until Python 3.13.
+    """
     names = [field.name for field in fields(one) if field.compare]
     return type(one) is type(other) and [getattr(one, name) for name in names] == [
         getattr(other, name) for name in names
@@ -51,9 +54,9 @@ def equal_fields(one: Any, other: object) -> bool:
 
 
 def round_to(value: float, digits: int, up: bool | None = None) -> float:
-    """Return a number rounded to so many significant digits: to the nearest; above 0, also only up, or only down.
+    """Return a number rounded to so many significant digits: to the nearest if `up` is None, else up, or down if False.
 
-    It is rounded up if `up` is True, down if it is False, and to the nearest if it is None.
+    Unless `up` is None, the number must be above 0.
     """
     nearest = float(f"{value:.{digits}g}")
     if up is None or nearest == value or (nearest > value) == up:
@@ -66,7 +69,11 @@ def round_to(value: float, digits: int, up: bool | None = None) -> float:
 
 
 def value_text(value: float | None) -> str:
-    """Return the text of a measured or predicted value; empty for None."""
+    """Return the text of a measured or predicted value for a terminal; empty for None.
+
+    It has three figures below 0.001 in size, five decimals below 10, and six figures from there on; what is below 1e-12
+    counts as rounding and is shown as 0.00000.
+    """
     if value is None:
         return ""
     if NEGLIGIBLE < abs(value) < SMALL:
@@ -75,7 +82,7 @@ def value_text(value: float | None) -> str:
 
 
 def brief(value: float | None) -> str:
-    """Return a short text of a value, for pictures that change; empty for None."""
+    """Return a text of a value with five figures, for pictures that change; empty for None."""
     return "" if value is None else f"{value:.5g}"
 
 
@@ -85,14 +92,14 @@ def standard_errors_text(z: float | None) -> str:
 
 
 def axis_text(value: Any) -> str:
-    """Return the text of an axis value, or of a value that a paper prints; empty for None."""
+    """Return the text of an axis value, or of a value that a paper prints: six figures of a float; empty for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def span(seconds: float) -> str:
-    """Return the text of a time to wait, in a unit that suits it."""
+    """Return the text of a time to wait, in seconds, minutes, hours, days or years as suits it: 89 s, 2.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -102,12 +109,15 @@ def span(seconds: float) -> str:
 
 
 def count_text(count: int, word: str) -> str:
-    """Return the text of a count with the word for what is counted: 1 cell, 1,200 cells."""
+    """Return the text of a count with the word, in the singular, for what is counted: 1 cell, 1,200 cells."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def duration(length: float, dated: bool) -> str:
-    """Return the text of a length of time, in a unit that suits it if it is in seconds (`dated`), else without unit."""
+    """Return the text of a length of time: if `dated`, it is in seconds, and shown in a unit from seconds to years.
+
+    If not `dated`, or if the length is not finite, it is a plain number with five figures.
+    """
     if not dated or not math.isfinite(length):
         return f"{length:.5g}"
     size, unit = next((size_and_unit for size_and_unit in SPANS if length >= size_and_unit[0]), SPANS[-1])
@@ -118,7 +128,11 @@ def duration(length: float, dated: bool) -> str:
 
 
 def text(value: Any) -> str:
-    """Return the text of an axis value or a table cell on a page; empty for None, NaN and the like."""
+    """Return the text of an axis value or a table cell on a page; empty for None, NaN and the like.
+
+    A number that is not whole has six figures, and a whole one up to 15. Characters that HTML may not hold are
+    replaced.
+    """
     if isinstance(value, str):
         return clean(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -163,7 +177,7 @@ def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
 def decimal_text(value: float, decimals: int) -> str:
     """Return the text of a value with so many decimals; empty for NaN.
 
-    It is in scientific notation if the value is too large or too small to read otherwise.
+    It is in scientific notation, with three decimals, from 1e9 in size on and, unless it is 0, below 1e-8.
     """
     if math.isnan(value):
         return ""
@@ -192,7 +206,10 @@ def csv_text(table: Any) -> str:
 
 
 def as_cell(value: object) -> object:
-    """Return a value for CSV: texts that begin like a formula get an apostrophe, and control characters are escaped."""
+    """Return a value for CSV: texts that begin like a formula get an apostrophe, and control characters are escaped.
+
+    A text that is a number alone gets none, and what is no text is returned as it is.
+    """
     if not isinstance(value, str):
         return value
     marked = "'" + value if value.startswith(FORMULA_STARTS) and not _is_number(value) else value

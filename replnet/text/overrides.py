@@ -100,7 +100,10 @@ def _put(
 
 
 def call_of(text: str) -> Call | None:
-    """Return the call that the text of a law is, or its bare name; None for any other text."""
+    """Return the tree of a law's text that is a call, such as exponential(rate=2), or a bare name.
+
+    None for any other text.
+    """
     try:
         tree = parse(text, LAW)
     except FieldError:
@@ -109,7 +112,7 @@ def call_of(text: str) -> Call | None:
 
 
 def with_parameter(call: Call, name: str, text: str) -> str:
-    """Return the text of the law `call` with the parameter `name` set to `text`.
+    """Return the text of the law `call` with the parameter `name` set to `text`; its other arguments stay.
 
     A rate, mean, period or scale takes the place of any other of these.
     """
@@ -119,9 +122,10 @@ def with_parameter(call: Call, name: str, text: str) -> str:
 
 
 def with_absolute_files(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
-    """Return `root`, which is at `at` in its document, with file names relative to `folder` made absolute.
+    """Return `root` with all names of files in it that are relative to `folder` made absolute.
 
-    So the document means the same wherever it is stored.
+    `at` has the keys and indices that lead to `root` in its document. So the document means the same wherever it is
+    stored.
     """
     return _with_files(root, lambda name: str((folder / name).resolve()), at)
 
@@ -132,12 +136,12 @@ def files_of(document: Document) -> frozenset[str]:
 
 
 def records_of(text: str) -> frozenset[str]:
-    """Return the files that the text of a law names."""
+    """Return the names of the files in the traces of a law's text, as they stand there; empty if it has none."""
     return _names(node_of(text, Mark(None, None)), ())
 
 
 def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
-    """Return the names of files below `root`, which is at `at` in its document."""
+    """Return the names of files, as they stand, in `root`; `at` is its path of keys and indices in its document."""
     names = set[str]()
 
     def collect(name: str) -> str:
@@ -149,7 +153,10 @@ def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
 
 
 def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | int, ...]) -> YamlNode:
-    """Return `root`, which is at `at` in its document, with `change(name)` in place of every name of a file."""
+    """Return `root` with `change(name)` in place of every name of a file; `at` is its path of keys in its document.
+
+    These are the files of traces, and the `file` of the network itself.
+    """
 
     def change_node(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
         if not isinstance(node.value, str):
@@ -167,7 +174,7 @@ def _is_record(path: tuple[str | int, ...]) -> bool:
 
 
 def _with_records(text: str, change: Callable[[str], str]) -> str:
-    """Return the text of a law with `change(name)` in place of the files of its traces, in quotes.
+    """Return the text of a law with `change(name)`, in quotes, in place of the name of every file of a trace.
 
     A text that is no law is returned as it is.
     """

@@ -12,10 +12,11 @@ from replnet.text.errors import FieldError
 def load_plugins(
     group: str, registry: MutableMapping[str, Any], mark: str, examine: Callable[[Any], object] = lambda one: None
 ) -> dict[str, str]:
-    """Load the entry points of a group, whose modules enter what is marked @`mark` into `registry` under its name.
+    """Load the entry points of a group, each of which is to enter one addition into `registry` under its own name.
 
-    Returns, by name, why an entry point is not in `registry`; one that fails keeps no other from being loaded.
-    `examine` is called with each addition, and raises if it cannot be used, which removes it.
+    Its module does so with the decorator @`mark`. Returns, by the name of each entry point that is then not in
+    `registry`, the reason; one that fails keeps no other from being loaded. `examine` is called with each addition, and
+    raises if it cannot be used, which removes it.
     """
     failures: dict[str, str] = {}
     before = set(registry)

@@ -33,7 +33,7 @@ def is_range(text: str) -> bool:
 
 
 def points_of(text: str, place: Place = ()) -> list[int | float]:
-    """Return the points of a range such as 1:9, 1:8:8 or 10:500:30log, in ascending order and without duplicates.
+    """Return the 2 to 100,000 points of a range such as 1:9, 1:8:8 or 10:500:30log, ascending and without duplicates.
 
     Its parts are the first and the last point, and their number, which may be left out if both are whole; with log,
     steps are equal factors. Points are whole where all steps are, or if steps are equal factors between whole ends,
@@ -62,9 +62,9 @@ def points_of(text: str, place: Place = ()) -> list[int | float]:
 
 
 def require(holds: bool, place: Place, wrong: str, right: str) -> None:
-    """Raise FieldsError at this place, unless something `holds`, with what is wrong and what would be right.
+    """Raise FieldsError, unless `holds`, with what is wrong and what would be right at this place.
 
-    `place` is a path below the field that is read.
+    `place` has the keys and indices that lead to the value from the field that is read.
     """
     if not holds:
         raise FieldsError([(place, wrong, right)])

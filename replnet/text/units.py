@@ -80,7 +80,7 @@ def time_in(value: Any, unit: str | None, field: str) -> Any:
 
 
 def convert_times(times: Times, old_unit: str, unit: str) -> Times:
-    """Return times, a number or an array in the unit `old_unit`, in `unit`.
+    """Return times, a number or an array in the unit `old_unit`, in `unit`; both are short names such as min.
 
     >>> convert_times(90.0, "min", "h")
     1.5
@@ -89,7 +89,10 @@ def convert_times(times: Times, old_unit: str, unit: str) -> Times:
 
 
 def name_units(text: str, unit: str | None) -> str:
-    """Return `text` with this unit's name in place of "unit of time"; without a unit, as it is."""
+    """Return `text` with the word for `unit`, such as hour for h, in place of "unit of time".
+
+    If the unit is None the text is returned as it is.
+    """
     return (
         text if unit is None else text.replace("unit of time", WORDS[unit]).replace("units of time", WORDS[unit] + "s")
     )
@@ -109,7 +112,7 @@ def _check_dimension(name: str, match: re.Match[str]) -> None:
 
 
 def _convert_match(match: re.Match[str], unit: str | None) -> float:
-    """Return the number of a match in `unit`; raise FieldError if that is None, as the network has no unit."""
+    """Return the number in `unit` of a time or rate in a match; raise FieldError if the unit is None."""
     if unit is None:
         wrong = f"{match[0]} has a unit, but the network has none for its times"
         raise FieldError("", wrong, f"unit: {match['unit']} beside it, for all numbers without one and all results")

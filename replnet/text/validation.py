@@ -55,7 +55,7 @@ def validate(model: type[Model], data: Mapping[str, Any], document: Document | N
 def validate_by(
     models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None
 ) -> Model:
-    """Return `data` as an instance of the model, of `models` by name, that its `field` names.
+    """Return `data` as an instance of one of `models`: that of the name which `data` has in `field`.
 
     Raises InputError with every problem, with its place in `document` if there is one; an unknown or missing name is
     one.
@@ -134,10 +134,10 @@ def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: boo
 
 
 def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
-    """Return pydantic's location `loc` without the parts that are not in the data, and a model.
+    """Return pydantic's location `loc` as the path of a value in `data`, and the model whose field the last part is.
 
-    Such parts are tags of unions, and the list around a single value. The model is the one whose field is the last
-    part, or None if there is none.
+    The path leaves out what is not in the data: tags of unions, and the list around a single value. `model` is that of
+    the whole data; the one returned is None if the last part is no field of a model.
     """
     path: list[str | int] = []
     owner, models, names = None, [model], False  # names: the next part is a name that the user chose
@@ -164,7 +164,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
-    """Return the only model, or the one whose kind the data names; None if there is none."""
+    """Return the only one of `models`, or the one whose `kind` the data names; None if there is none."""
     if len(models) == 1:
         return models[0]
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -172,7 +172,7 @@ def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that a field may hold."""
+    """Yield the pydantic models that a field with this type annotation may hold, also within unions and lists."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is not Literal:
@@ -187,9 +187,9 @@ def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
 
 
 def with_bounds(schema: Any) -> Any:
-    """Return a JSON Schema in which the bounds of numbers have the names that editors know.
+    """Return a JSON Schema in which the bounds of numbers have the names that editors know, such as minimum for ge.
 
-    Pydantic leaves those of a number that is read by a function of ours as it writes them itself, such as `ge`.
+    Pydantic writes its own names where a function of ours reads the number.
     """
     if isinstance(schema, list):
         return [with_bounds(part) for part in schema]

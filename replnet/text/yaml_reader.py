@@ -71,7 +71,11 @@ def compose(text: str, name: str) -> YamlNode:
 
 @final
 class _Composer:
-    """A reader of one document, event by event."""
+    """A reader of one document, event by event of the parser.
+
+    `name` is the file in errors and `lines` are its lines; `problems` are those found so far, `anchors` the nodes with
+    a name, `count` the nodes so far, and `aliased` those of them that aliases stand for.
+    """
 
     def __init__(self, text: str, name: str) -> None:
         from ruamel.yaml import YAML
@@ -108,7 +112,7 @@ class _Composer:
         return node
 
     def _next(self) -> Any:
-        """Return the next event; raise InputError if the text is no YAML."""
+        """Remove the next event of the parser and return it; raise InputError if the text is no YAML."""
         try:
             return next(self._events)
         except self._marked_error as error:
@@ -122,19 +126,19 @@ class _Composer:
         raise self._error(Mark(1, 1) if mark is None else _mark(mark), wrong, right)
 
     def _problem(self, mark: Mark, field: str, wrong: str, right: str) -> Problem:
-        """Return a problem at a place, with its line of the text."""
+        """Return a problem of `field` at a place, with its line of the text: what is wrong, and what would be right."""
         assert mark.line is not None
         source = self.lines[mark.line - 1] if mark.line <= len(self.lines) else None
         return Problem(self.name, mark.line, mark.column, field, wrong, right, source)
 
     def _error(self, mark: Mark, wrong: str, right: str) -> InputError:
-        """Return the error of a problem after which reading cannot go on, with all problems before."""
+        """Return the InputError of a problem after which reading cannot go on, with all problems found before."""
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
     def _node(self, event: Any, path: Route) -> YamlNode:
         """Return the node that begins with this event, reading all events of it; `path` leads to it from the top.
 
-        Raises InputError if it is nested too deeply, or has an unknown tag.
+        Raises InputError if it is nested in more than 50 levels, or has an unknown tag.
         """
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
@@ -161,7 +165,8 @@ class _Composer:
     def _alias(self, name: str, mark: Mark) -> YamlNode:
         """Return the node that the alias `name` stands for, with the place of the alias, `mark`.
 
-        Raises InputError if there is none, if it contains the alias, or if aliases stand for too many nodes.
+        Raises InputError if there is none, if it contains the alias, or if aliases stand for more than 100,000 nodes in
+        all.
         """
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
@@ -239,7 +244,7 @@ def _kind(event: Any) -> str:
 
 
 def _mark(mark: Any) -> Mark:
-    """Return the place of a mark of the parser, which counts from 0."""
+    """Return the place of a mark of the parser, whose lines and columns count from 0, counted from 1."""
     return Mark(mark.line + 1, mark.column + 1)
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 
 def yaml_text(data: Any) -> str:
-    """Return plain data as YAML 1.2 in block style, which reads back as the same data."""
+    """Return plain data, such as lists and dicts of texts and numbers, as YAML 1.2 in block style.
+
+    It reads back as the same data.
+    """
     from ruamel.yaml import YAML
 
     writer = YAML()

@@ -29,7 +29,10 @@ class CannotTravelError(Exception):
 
 
 def dumps(thing: Any) -> bytes:
-    """Return `thing` as a pickle with the code of the program's own modules; raise CannotTravelError if that fails."""
+    """Return `thing` as the bytes of a pickle that any process with replnet and the installed libraries can read.
+
+    It has the code of the program's own modules. Raises CannotTravelError if `thing` cannot be pickled.
+    """
     buffer = io.BytesIO()
     try:
         _ByValuePickler(buffer, pickle.HIGHEST_PROTOCOL).dump(thing)
@@ -83,6 +86,6 @@ def _is_own(module: Any) -> bool:
 
 @functools.cache
 def _standard_library() -> tuple[str, ...]:
-    """Return the folders of Python's own modules."""
+    """Return the paths of the folders that Python's own modules are in."""
     paths = sysconfig.get_paths()
     return tuple(paths[name] for name in ("stdlib", "platstdlib"))

@@ -22,13 +22,17 @@ LONGEST_CAUSE = 300  # characters of Ray's words on a failure
 
 
 class RayUnreachableError(ConnectionError):
-    """An error: Ray could not be started or joined, or starts no process."""
+    """An error: Ray could not be started or joined, or starts no process on a node; the text says why."""
 
 
 @final
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node of a cluster: its resources as Ray says, and its software by its own answer, None if it gave none."""
+    """A node of a cluster: its id, address, CPUs and memory in bytes as Ray says, and its software.
+
+    `software` is its own answer, and None if it was not asked or did not answer; then `silence` says why, and is empty
+    if it was not asked.
+    """
 
     id: str
     address: str
@@ -42,7 +46,7 @@ class ClusterNode:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether it has the same sources of replnet as this process."""
+        """Whether it has the same sources of replnet as this process; False if its software is unknown."""
         return self.software is not None and self.software.replnet == digest(PACKAGE)
 
     @property
@@ -115,16 +119,19 @@ def require_fit(nodes: Sequence[ClusterNode]) -> None:
 
 
 def code_for(nodes: Sequence[ClusterNode]) -> dict[str, Any]:
-    """Return Ray's `runtime_env` by which a job takes this replnet to all these nodes; empty if they have it."""
+    """Return Ray's `runtime_env` by which a job takes this replnet to the nodes of a cluster.
+
+    It is empty if all nodes with CPUs have the same sources as this process.
+    """
     if all(node.up_to_date for node in nodes if node.cpus):
         return {}
     return {"py_modules": [str(PACKAGE)], "excludes": ["__pycache__"]}
 
 
 def short_cause(error: Exception) -> str:
-    """Return the cause of an error in Ray's long text: its class, and the last line without advice.
+    """Return the cause of an error in Ray's long text, on one line of at most 300 characters.
 
-    If memory ran out it is the first line.
+    It is the error's class and the last line without advice, or the first line if memory ran out.
     """
     lines = str(error).strip().splitlines() or [""]
     line = lines[0 if type(error).__name__ == "OutOfMemoryError" else -1]

@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 
 class NodeSoftware(NamedTuple):
-    """The software of a node that replnet needs."""
+    """The software of a node that replnet needs: the version of Python, a digest of its replnet, and missing libraries.
+
+    The digest is empty if replnet is not installed there.
+    """
 
     python: str
     replnet: str  # the digest of its sources; empty if it is not installed
@@ -21,7 +24,7 @@ class NodeSoftware(NamedTuple):
 
 
 def digest(package: Path) -> str:
-    """Return a digest of the sources in a package's folder; unlike versions, it differs whenever they do."""
+    """Return a digest of the sources in a package's folder, as 12 hexadecimal digits; any change of them changes it."""
     hashed = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         hashed.update(f"{path.relative_to(package)} ".encode() + path.read_bytes())
@@ -29,7 +32,7 @@ def digest(package: Path) -> str:
 
 
 def probe(libraries: list[str]) -> NodeSoftware:
-    """Return the software of the node on which this runs; `libraries` are the names of those to look for."""
+    """Return the software of the node on which this runs, with those of `libraries`, by name, that it does not have."""
     spec = util.find_spec("replnet")
     replnet_digest = digest(Path(spec.origin).parent) if spec and spec.origin else ""
     return NodeSoftware(

@@ -36,7 +36,11 @@ class JobActor:
 
 @final
 class RayWorker:
-    """A worker in a Ray actor, from its caller's side. Its first call asks for its machine."""
+    """A worker in a Ray actor, from its caller's side; the actor starts by itself, and is asked for its machine first.
+
+    `started` says that it has answered, `machine` is the id of its node, None until then, and `gone` the error that
+    says why it does not start, None if it may.
+    """
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor
@@ -45,13 +49,16 @@ class RayWorker:
         self._ask_for_machine()
 
     def _ask_for_machine(self) -> None:
-        """Let it be as one that has not started, until it tells its machine."""
+        """Ask the actor for its machine, and count the worker as one that has not started until it answers."""
         self.started, self.since = False, time.monotonic()
         self.machine: str | None = None
         self._answers.append(self._actor.machine.remote())
 
     def doubt(self) -> None:
-        """Ask for its machine once more, as its node may be gone."""
+        """Ask an actor that has started for its machine once more, as its node may be gone.
+
+        It counts as not started, and gets no calls, until it answers.
+        """
         if self.started:
             self._ask_for_machine()
 
@@ -61,7 +68,10 @@ class RayWorker:
         return self._answers[0]
 
     def greet(self) -> None:
-        """Take the name of its machine, which has come, or keep why it is gone."""
+        """Read the answer to the question for the actor's machine, which must have come; the worker has started.
+
+        If the answer is an error, it has not, and `gone` becomes a WorkerDiedError that says why.
+        """
         try:
             self.machine, self.started = self._ray.get(self._answers.popleft(), timeout=FETCH_SECONDS), True
         except self._ray.exceptions.RayError as error:
@@ -72,9 +82,9 @@ class RayWorker:
         self._answers.append(self._actor.do.remote(dumps((work, job))))
 
     def answer(self) -> Any:
-        """Return the answer to its oldest call, which has come, or a Failure if it cannot travel.
+        """Return the answer to its oldest call, which has come: the result, or a Failure.
 
-        Raise WorkerDiedError if the actor died.
+        It is a Failure if the job failed, or if its result cannot travel. Raise WorkerDiedError if the actor died.
         """
         if self.gone:
             raise self.gone
@@ -87,13 +97,16 @@ class RayWorker:
             raise WorkerDiedError(short_cause(error)) from error
 
     def end(self) -> None:
-        """End the actor."""
+        """End the actor at once, also in the midst of a job."""
         self._ray.kill(self._actor, no_restart=True)
 
 
 @final
 class RayPlace(Place):
-    """The Ray cluster that this process has joined. Work cannot go on where no actor starts."""
+    """The Ray cluster that this process has joined, as the place of workers; where no actor starts, the work fails.
+
+    `capacity` is the number of its CPUs, at least 1.
+    """
 
     def __init__(self) -> None:
         import ray
@@ -104,13 +117,13 @@ class RayPlace(Place):
         self._kind = kind.options(runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}})
 
     def hire(self, count: int) -> list[RayWorker]:
-        """Return `count` workers that start."""
+        """Return `count` workers, without waiting until they have started."""
         return [RayWorker(self._ray, self._kind.remote()) for _ in range(count)]
 
     def wait(self, workers: Sequence[RayWorker], seconds: float) -> list[RayWorker]:
-        """Return a worker that has an answer or is gone, as soon as there is one, after `seconds` at the latest.
+        """Return the workers that have an answer or are gone, as soon as there is one, after `seconds` at the latest.
 
-        Workers that did not start within START_SECONDS count as gone.
+        Workers that did not start within START_SECONDS count as gone; the list may be empty.
         """
         waiting = {worker.next_answer: worker for worker in workers}
         ready, _ = self._ray.wait([*waiting], num_returns=1, timeout=seconds)
@@ -127,7 +140,7 @@ class RayPlace(Place):
         return answered + [worker for worker in workers if worker.gone]
 
     def dismiss(self, workers: Sequence[RayWorker], busy: Sequence[RayWorker]) -> None:
-        """End all these workers."""
+        """End all these workers, whether they are busy or not."""
         for worker in workers:
             worker.end()
 
@@ -139,6 +152,6 @@ class RayPlace(Place):
 
 @contextmanager
 def join_ray(address: str | None) -> Iterator[RayPlace]:
-    """Join the Ray cluster at this address, as `join_cluster` does, for workers there."""
+    """Join the Ray cluster at this address for the block, as `join_cluster` does; yield the place of workers there."""
     with join_cluster(address):
         yield RayPlace()

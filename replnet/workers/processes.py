@@ -51,7 +51,11 @@ Surroundings = tuple[str, tuple[str, ...], str, tuple[tuple[str, str], ...]]
 
 @final
 class Worker:
-    """A worker process of this machine, from its caller's side, with pipes for calls and for answers."""
+    """A worker process of this machine, from its caller's side, with pipes for calls and for answers.
+
+    `surroundings` are those of its caller that it was started with; `started` says that its first message has been
+    read; `idle_since` is when its work ended, on the clock time.monotonic.
+    """
 
     machine = ""  # this one
 
@@ -131,7 +135,7 @@ class Worker:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """Kill the process, whatever it does, and wait until it has ended."""
+        """Kill the process, whatever it does, and wait until it has ended, for at most 5 s."""
         self.close_pipes()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
@@ -144,7 +148,10 @@ class Worker:
                 pipe.close()
 
     def _describe_end(self) -> str:
-        """Return how the process ended, in words."""
+        """Wait, for at most 5 s, until the process has ended; return how it ended, such as "ended by SIGKILL".
+
+        If it has not ended, that is "closed its pipe".
+        """
         try:
             code = self._process.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -159,9 +166,10 @@ _timer: threading.Timer | None = None
 
 
 def hire(count: int) -> list[Worker]:
-    """Return `count` workers, those without work first; fewer if the machine starts no more, or raise OSError if none.
+    """Return `count` workers, idle ones first and then new ones; fewer if the machine starts no more.
 
-    Idle workers are taken if they have the surroundings that this process has now; those that have died are not.
+    Raises OSError if there would be none. Idle workers are taken if they have the surroundings that this process has
+    now; those that have died are not.
     """
     surroundings, team = _surroundings(), list[Worker]()
     with _retiring:
@@ -183,7 +191,10 @@ def hire(count: int) -> list[Worker]:
 
 
 def wait_for_answers(workers: Sequence[Worker], seconds: float) -> list[Worker]:
-    """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest."""
+    """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+    The list may be empty.
+    """
     with selectors.DefaultSelector() as ready:
         for worker in workers:
             ready.register(worker, selectors.EVENT_READ, worker)
@@ -205,21 +216,27 @@ def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
 
 @final
 class LocalPlace(Place):
-    """This machine. Where no process starts, the work goes on with those that there are, or in this process."""
+    """This machine as the place of workers, with room for `capacity` of them.
+
+    Where no process starts, the work goes on with those that there are, or in this process.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self._has_warned = capacity, False
 
     def hire(self, count: int) -> list[Worker]:
-        """Return `count` workers, or fewer; raise OSError if no process starts."""
+        """Return `count` workers, idle or new, or fewer if no more start; raise OSError if there are none."""
         return hire(count)
 
     def wait(self, workers: Sequence[Worker], seconds: float) -> list[Worker]:
-        """Return the workers that have an answer or are gone, after `seconds` at the latest."""
+        """Return the workers that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+        The list may be empty.
+        """
         return wait_for_answers(workers, seconds)
 
     def dismiss(self, workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
-        """Let idle workers stay for the next call, and end the others."""
+        """End those of `workers` that are `busy` or have died, and let the others idle for a next call."""
         dismiss(workers, busy)
 
     def note_no_starts(self, why: str, any_left: bool) -> None:
@@ -235,7 +252,7 @@ def are_idle() -> bool:
 
 
 def _retire_later() -> None:
-    """Start a timer that ends workers once they have been idle for long, unless none are or one runs already.
+    """Start a timer that ends workers once they have been idle for long, unless none idle or a timer runs already.
 
     The caller holds the lock `_retiring`.
     """
@@ -274,7 +291,7 @@ def _surroundings() -> Surroundings:
 
 @atexit.register
 def _end_all() -> None:
-    """End all workers of this process, as it ends itself."""
+    """Kill all workers of this process, idle or not, as it ends itself."""
     for worker in [*_all]:
         worker.end()
 

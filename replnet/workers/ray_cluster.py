@@ -80,7 +80,10 @@ def join_cluster(address: str | None = None, fit: bool = True) -> Iterator[list[
 
 
 def _shut_down() -> None:
-    """Leave the cluster; remove the folder of one that was started here, which Ray would keep for ever."""
+    """Leave the cluster that this process has joined; do nothing if there is none.
+
+    If it was started here it ends, and its folder, which Ray would keep for ever, is removed.
+    """
     import ray
     from ray._private import worker
 
@@ -161,7 +164,7 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Let only this user read files that this process writes in the block, such as the token of Ray."""
+    """Create files in the block, such as that of Ray's token, so that only this user may read them."""
     umask = os.umask(0o077)
     try:
         yield
@@ -173,7 +176,8 @@ def _private_files() -> Iterator[None]:
 def delay_interrupts() -> Iterator[threading.Event]:
     """Let the first Ctrl-C in the block only set the event that is yielded; a second one interrupts.
 
-    SIGTERM counts as well if it means the same. Outside the main thread the event is never set.
+    SIGTERM counts as well if the program handles it as Python does Ctrl-C. Outside the main thread the event is never
+    set.
     """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -286,7 +290,7 @@ def _connect(address: str) -> None:
 
 
 def why_unreachable() -> str:
-    """Return why the control service of the joined cluster cannot be reached, empty if it can.
+    """Return why the control service of the joined cluster cannot be reached, in words; empty if it can.
 
     Without that service no new process starts.
     """
@@ -309,7 +313,7 @@ def cpus() -> float:
 
 
 def free_cpus() -> str:
-    """Return a clause that says how many CPUs of the joined cluster are free."""
+    """Return a clause that says how many CPUs of the joined cluster are free: "of 8 in the cluster 2 are free"."""
     import ray
 
     free: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]

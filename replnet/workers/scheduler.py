@@ -25,7 +25,10 @@ WAIT_SECONDS = 1.0  # of one wait; a job may take as long as it likes
 @final
 @dataclass(frozen=True)
 class Failure:
-    """The failure of a job, in the place of its result: why in a line, and the traceback if there is one."""
+    """The failure of a job, in the place of its result: the `reason` in a line, and the traceback (`trace`).
+
+    The trace is empty if there is none, as where a worker died.
+    """
 
     reason: str
     trace: str = ""
@@ -33,7 +36,10 @@ class Failure:
 
 @final
 class WorkerDiedError(Exception):
-    """An error: a worker has ended; the text says how. If it cannot be replaced, no other would start in its place."""
+    """An error: a worker has ended; the text says how.
+
+    If it cannot be replaced (`can_be_replaced`), no other would start in its place.
+    """
 
     def __init__(self, how: str, can_be_replaced: bool = True) -> None:
         super().__init__(how)
@@ -49,7 +55,10 @@ def attempt(work: Work, job: Any) -> Any:
 
 
 class AnyWorker(Protocol):
-    """A worker as the scheduler sees it."""
+    """A worker as the scheduler sees it: it does calls in order, and answers them in order.
+
+    `started` is true once it has shown that it runs; a death before that is a failed start.
+    """
 
     started: bool
     machine: str | None
@@ -62,10 +71,10 @@ class AnyWorker(Protocol):
         """Return the answer to its oldest call, perhaps a Failure; raise WorkerDiedError if it is gone."""
 
     def doubt(self) -> None:
-        """Find out whether it still lives before it gets another call, if a call could not tell."""
+        """Find out whether it still lives before it gets another call; do nothing if its death would show by itself."""
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """End it at once, also in the midst of a job."""
 
 
 class Place(ABC):
@@ -75,19 +84,28 @@ class Place(ABC):
 
     @abstractmethod
     def hire(self, count: int) -> Sequence[Any]:
-        """Return up to `count` workers; raise OSError if none can be started, none at all if no more are to be."""
+        """Return up to `count` workers, which may still be starting; an empty sequence if no more are to be started.
+
+        Raises OSError if none can be.
+        """
 
     @abstractmethod
     def wait(self, workers: Sequence[Any], seconds: float) -> Sequence[Any]:
-        """Return those that have an answer or are gone, as soon as there are any, after `seconds` at the latest."""
+        """Return those that have an answer or are gone, as soon as there are any, after `seconds` at the latest.
+
+        The result may be empty.
+        """
 
     @abstractmethod
     def dismiss(self, workers: Sequence[Any], busy: Sequence[Any]) -> None:
-        """Let workers go, and end those of them that are `busy`."""
+        """Let all of `workers` go; those of them that are `busy` are ended."""
 
     @abstractmethod
     def note_no_starts(self, why: str, any_left: bool) -> None:
-        """Say that no more workers start, and `why`; raise an error if none are left and nobody else can work."""
+        """Say that no more workers start, and `why`; raise an error if none are left and nobody else can work.
+
+        `any_left` tells whether other workers are left.
+        """
 
 
 @final
@@ -126,7 +144,7 @@ class Team:
                 yield from self._settle(worker)
 
     def dismiss(self) -> None:
-        """Let all workers go, and end those that are busy."""
+        """Let all workers go, and end those that have calls without an answer."""
         self._place.dismiss(self._workers, [*self._busy])
 
     def _hire(self, count: int) -> list[AnyWorker]:
@@ -174,7 +192,7 @@ class Team:
     def _settle(self, worker: AnyWorker) -> Iterator[tuple[int, Any]]:
         """Yield (index, result or Failure) of a worker's oldest job, unless its call was a warm-up.
 
-        A worker that has died is replaced; that yields nothing, or a Failure if the job has killed too many.
+        A worker that has died is replaced; that yields nothing, or a Failure if the job has killed three workers.
         """
         try:
             answer = worker.answer()
@@ -200,9 +218,9 @@ class Team:
                 self._warming[machine] = None
 
     def _replace(self, worker: AnyWorker, death: WorkerDiedError) -> Iterator[tuple[int, Any]]:
-        """Put the jobs of a dead worker back into the queue and hire another, unless too many starts have failed.
+        """Put the jobs of a dead worker back into the queue and hire another, unless three starts have failed in a row.
 
-        If its first job has killed too many workers, (index, Failure) of that is yielded.
+        If its first job has killed three workers, (index, Failure) of that is yielded.
         """
         worker.end()
         self._workers.remove(worker)
@@ -251,11 +269,11 @@ class JobQueue:
         return job
 
     def put_back(self, jobs: Sequence[int]) -> None:
-        """Put these jobs at the front of the queue, in their order."""
+        """Put these jobs, by index, at the front of the queue, in their order."""
         self._waiting.extendleft(reversed(jobs))
 
     def count_death(self, job: int, why: str) -> Failure | None:
-        """Count a worker that died of this job; return a Failure if it was one too many, else put the job in front.
+        """Count a worker that died of this job; return a Failure if it was the third, else put the job in front.
 
         `why` says how it died. It returns None if the job is to be done again.
         """

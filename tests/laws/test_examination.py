@@ -5,47 +5,19 @@ from __future__ import annotations
 import math
 import pickle
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from laws_of_intervals import TEXTS
+from strange_laws import Bare, Sound
 
 import replnet as rn
 from replnet import laws
 from replnet.cli.main import BAD_INPUT, main
-from replnet.laws import FieldError, Law
+from replnet.laws import FieldError
 from replnet.laws.examination import CheckedLaw, check_law, examine
 
 RIGHT = "exponential(rate=1)"
-
-
-@dataclass(frozen=True)
-class Sound(Law):
-    """Exponential, by the five members that a law needs, and an inverse."""
-
-    scale: float = 1.0
-
-    @property
-    def mean(self):
-        return self.scale
-
-    @property
-    def second_moment(self):
-        return 2 * self.scale**2
-
-    def tail(self, x):
-        return np.exp(-np.asarray(x) / self.scale)
-
-    def excess(self, x):
-        return self.scale * self.tail(x)
-
-    def isf(self, q):
-        return -self.scale * np.log(q)
-
-    @property
-    def age(self):
-        return self
 
 
 def test_a_sound_law_of_strangers_is_admitted_and_gives_its_own_numbers():
@@ -97,21 +69,6 @@ def broken(**members):
     return type("Broken", (Sound,), members)
 
 
-@dataclass(frozen=True)
-class Bare(Law):
-    """All that is abstract, and no inverse."""
-
-    mean = 1.0
-    second_moment = 2.0
-    age = property(lambda self: self)
-
-    def tail(self, x):
-        return np.exp(-x)
-
-    def excess(self, x):
-        return np.exp(-x)
-
-
 BROKEN = {
     "negative draws": (broken(draw=lambda self, e: -np.asarray(e)), "draw at .* is -.*finite interval above 0"),
     "zero draws": (broken(draw=lambda self, e: 0.0 * np.asarray(e)), "draw at .* is 0 .*finite interval above 0"),
@@ -121,6 +78,7 @@ BROKEN = {
     "one draw for many": (broken(draw=lambda self, e: 1.0), r"draw of an array of shape \(2040,\) has the shape \(\)"),
     "complex draws": (broken(draw=lambda self, e: np.asarray(e) + 0j), "draw at .* is .*j.*real number"),
     "negative mean": (broken(mean=-1.0), r"mean is -1.0 \(a number above 0\)"),
+    "truth as mean": (broken(mean=True), r"mean is True \(a number above 0\)"),
     "complex mean": (broken(mean=1 + 0j), r"mean is \(1\+0j\)"),
     "another mean": (broken(mean=1.2), r"mean is 1.2, but excess at 0 is 1"),
     "mean beyond floats": (broken(mean=1e200), "mean is 1e.200"),
@@ -152,7 +110,7 @@ BROKEN = {
     "calls itself": (broken(tail=lambda self, x: self.tail(x)), "tail at .* raises RecursionError"),
 }
 # What the error says of it begins with the name of the law, which these write as dataclasses do.
-NAMED = r"Broken\(scale=1.0\) |Bare\(\) "
+NAMED = r"(Broken|Bare)\(\) "
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -189,51 +147,17 @@ def test_small_mistakes_are_seen(by):
         check_law("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
 
 
-PLUGIN = """
-import numpy as np
-from replnet.laws import Law
-
-class Odd(Law):
-    def __init__(self, gives=-1.0):
-        self.gives = gives
-    def __str__(self):
-        return f"odd(gives={self.gives})"
-    mean = 1.0
-    second_moment = 2.0
-    age = property(lambda self: self)
-    def tail(self, x):
-        return np.exp(-np.asarray(x))
-    def excess(self, x):
-        return np.exp(-np.asarray(x))
-    def isf(self, q):
-        return -np.log(q)
-    def draw(self, e):
-        return self.gives + 0 * e
-
-class Proud(Odd):
-    def __init__(self, gives):
-        raise LookupError("no table")
-
-class Half(Law):
-    mean = 1.0
-
-nothing = print
-"""
-
-
 @pytest.fixture
 def installed(tmp_path, monkeypatch) -> None:
     """A package with broken laws, newly installed."""
-    (tmp_path / "strange.py").write_text(PLUGIN)
     info = tmp_path / "strange-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
-    names = {name.lower(): f"strange:{name}" for name in ("Odd", "Proud", "Half", "nothing")}
+    names = {name.lower(): f"strange_laws:{name}" for name in ("Odd", "Proud", "Half", "nothing")}
     names |= {"steady": "replnet.laws:Exponential", "absent": "nosuchpackage:Odd"}
     points = "".join(f"{name} = {value}\n" for name, value in names.items())
     (info / "entry_points.txt").write_text(f"[replnet.laws]\n{points}")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "strange", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +186,10 @@ def test_families_of_plug_ins():
     for text, message in (
         ("absent()", "'absent' .nosuchpackage:Odd. does not load: ModuleNotFoundError: No module"),
         ("nothing()", "is not a subclass"),
-        ("half()", r"'half' \(strange:Half\) lacks age, excess, second_moment, tail \(a subclass of Law with age,"),
+        (
+            "half()",
+            r"'half' \(strange_laws:Half\) lacks age, excess, second_moment, tail \(a subclass of Law with age,",
+        ),
         ("steady(speed=2)", "steady has no such argument"),
         ("stedy(rate=2)", "steady?"),
     ):
@@ -270,35 +197,17 @@ def test_families_of_plug_ins():
             laws.law(text)
 
 
-class Turncoat(Sound):
-    """Sound for as long as it is examined."""
-
-    turned = False
-
-    def draw(self, e):
-        return np.full(np.shape(e), self.gives) if Turncoat.turned else super().draw(e)
-
-    gives = math.nan
-
-
-@pytest.fixture
-def turned():
-    yield
-    Turncoat.turned = False
-
-
-@pytest.mark.usefixtures("turned")
 @pytest.mark.parametrize("engine", ["array", "step"])
 @pytest.mark.parametrize("role", ["updates", "downloads", "polls", "delay"])
 @pytest.mark.parametrize("gives", [math.nan, 0.0])
-def test_a_law_that_turns_while_it_runs_is_named(engine, role, gives):
-    law = type("Turning", (Turncoat,), {"gives": gives})()
-    fields = dict.fromkeys(("updates", "downloads", "polls"), RIGHT) | {role: law}
+def test_a_law_that_turns_while_it_runs_is_named(engine, role, gives, monkeypatch):
     if engine == "array" and role == "delay":
         pytest.skip("array takes no delays of a law")
+    kind = broken()
+    fields = dict.fromkeys(("updates", "downloads", "polls"), RIGHT) | {role: kind()}
     net = rn.cooperative(replicas=3, peers=1, **fields)
-    Turncoat.turned = True
-    with pytest.raises(FieldError, match=r"Turning.*draw at .* is .*finite interval above 0"):
+    monkeypatch.setattr(kind, "draw", lambda self, e: np.full(np.shape(e), gives))
+    with pytest.raises(FieldError, match=r"Broken.*draw at .* is .*finite interval above 0"):
         rn.emulate(net, engine, horizon=100)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from laws_of_intervals import DEPENDENT as TEXTS
+from laws_of_intervals import PLAIN
 from live_world import assert_same_path
 from networks import networks
 from paths import assert_agree, task, walks
@@ -27,15 +28,6 @@ from replnet.processes.streams import FUTURE, PAST, ProcessStreams, exponentials
 from replnet.testing import assert_mean
 
 MANY = 10_000  # processes side by side
-
-
-PLAIN = [
-    "exponential(rate=2)",
-    "constant(rate=3)",
-    "pareto(alpha=1.4, rate=1)",
-    "uniform(low=0.2, high=1)",
-    "hyperexponential(weights=[0.9, 0.1], rates=[20, 0.2])",
-]
 
 
 def chance(count: int, seed: int = 1) -> ProcessStreams:
@@ -62,17 +54,12 @@ def test_they_write_what_users_write(text: str) -> None:
     assert hash(law(text)) == hash(one)
 
 
-def test_delays_faults_and_aggregates_take_no_process() -> None:
+def test_delays_and_faults_take_no_process() -> None:
     about: dict[str, Any] = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)"}
     with pytest.raises(rn.InputError, match=r"delay: .*not independent"):
         rn.single(**about, delay=TEXTS[0])
     with pytest.raises(rn.InputError, match=r"faults.*up: .*not independent"):
         rn.single(**about, faults=[{"crash": "replicas", "up": TEXTS[0], "down": "constant(period=1)"}])
-    with pytest.raises(rn.InputError, match=r"updates: .*not independent"):
-        rn.aggregate(sources=2, budget=1, updates=TEXTS[0])
-
-
-# The law of an interval, and of an age.
 
 
 def test_the_modes_of_a_modulated_process() -> None:
@@ -102,8 +89,8 @@ def test_the_bessel_functions_of_a_day(text: str) -> None:
         assert law(text).tail(x) == pytest.approx((rate * silent).mean() / of.rate, rel=1e-11)
 
 
-def test_a_union_of_constant_processes() -> None:
-    """Two ticks at random phases: the gap after one of them is uniform on (0, 1)."""
+def test_unions_in_closed_form() -> None:
+    """Of two ticks at random phases the gap after one of them is uniform on (0, 1)."""
     one = law("superposition(law=constant(period=1), count=2)")
     assert one.tail(0.3) == pytest.approx(0.7, rel=1e-14)
     assert one.age.tail(0.3) == pytest.approx(0.49, rel=1e-14)
@@ -111,41 +98,25 @@ def test_a_union_of_constant_processes() -> None:
     assert one.second_moment == pytest.approx(1 / 3, rel=1e-12)
     unlike = law("superposition(laws=[constant(period=1), constant(period=2)])")
     assert unlike.tail([0.5, 1.0, 1.5]).tolist() == pytest.approx([(2 * 0.75 + 0.5) / 3, 0, 0], abs=1e-15)
-
-
-def test_where_a_union_has_no_second_moment() -> None:
-    """The age of two is below x^-0.8 together, of three below x^-1.2."""
+    # The age of two is below x^-0.8 together, of three below x^-1.2.
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=2)").second_moment == math.inf
     assert law("superposition(law=pareto(alpha=1.4, rate=1), count=3)").second_moment < math.inf
 
 
-# How intervals follow one another.
-
-
-def test_a_pattern_is_kept_across_time_zero() -> None:
-    of = processes(TEXTS[1], 50)
-    past, future = of.past(20.0), of.window(20.0)
-    pattern = np.tile([0.5, 0.25, 2, 0.25], 40)
-    for p in range(50):
-        steps = np.diff(np.concatenate([past.of(p), future.of(p)]))
-        assert any(np.allclose(steps, pattern[k : k + steps.size], rtol=0, atol=1e-12) for k in range(4))
-
-
-def test_a_record_is_played_as_it_is(tmp_path) -> None:
-    """Instants of which two are the same, round and round."""
-    times = [3.0, 4.0, 4.0, 6.5, 7.0, 11.0]
+def test_patterns_and_records_are_played_as_they_are(tmp_path) -> None:
+    """Also across time zero, and round and round; two instants of the record are the same."""
     path = tmp_path / "times.txt"
-    path.write_text("\n".join(map(str, times)))
+    path.write_text("3\n4\n4\n6.5\n7\n11\n")
     text = f'trace(file="{path}", order=recorded)'
-    one = law(text)
-    assert str(one) == text
-    assert law(str(one)) == one
-    assert shuffled(one) == law(f'trace(file="{path}")')
-    of = processes(text, 20)
-    round_and_round = np.tile([1, 2.5, 0.5, 4], 8)
-    for p, points in enumerate(instants(of, 30.0)):
-        steps = np.diff(np.concatenate([of.past(10.0).of(p), points]))
-        assert any(np.allclose(steps, round_and_round[k : k + steps.size], atol=1e-12) for k in range(4))
+    assert str(law(text)) == text
+    assert law(str(law(text))) == law(text)
+    assert shuffled(law(text)) == law(f'trace(file="{path}")')
+    for one, pattern in ((text, [1, 2.5, 0.5, 4]), (TEXTS[1], [0.5, 0.25, 2, 0.25])):
+        of, again = processes(one, 50), np.tile(pattern, 40)
+        past = of.past(20.0)
+        for p, points in enumerate(instants(of, 30.0)):
+            steps = np.diff(np.concatenate([past.of(p), points]))
+            assert any(np.allclose(steps, again[k : k + steps.size], rtol=0, atol=1e-12) for k in range(4))
 
 
 @pytest.mark.parametrize("hurst", [0.501, 0.6, 0.75, 0.9, 0.99])
@@ -243,17 +214,21 @@ def test_intervals_of_a_window_by_counting(text: str) -> None:
         assert of.excess(at) == pytest.approx(np.maximum(x - at, 0).mean(), rel=1e-4, abs=1e-9)
 
 
-# In equilibrium, whatever the windows.
-
-
-@pytest.mark.parametrize(("events", "step"), [(64, math.inf), (1 << 15, 0.37)])
-@pytest.mark.parametrize("text", TEXTS)
-def test_instants_do_not_depend_on_windows_or_blocks(text: str, events: int, step: float) -> None:
+@pytest.mark.parametrize(("events", "step"), [(64, math.inf), (1 << 12, 7.0), (1 << 15, 0.37)])
+@pytest.mark.parametrize("text", TEXTS + PLAIN)
+def test_instants_do_not_depend_on_windows_blocks_or_depth(text: str, events: int, step: float) -> None:
     whole = instants(processes(text, 5), 60.0)
     parts = instants(processes(text, 5, events), 60.0, step)
     for a, b in zip(whole, parts, strict=True):
         assert np.array_equal(a, b)
         assert (np.diff(a) > 0).all()
+        assert a[-1] < 60
+    of = processes(text, 5, events)
+    deep, shallow = of.past(300.0), of.past(5.0)
+    for p in range(5):
+        assert np.array_equal(deep.of(p)[deep.of(p) >= -5], shallow.of(p))
+        assert np.array_equal(deep.of(p)[-1:], -of.age[p : p + 1])
+        assert deep.serial[p] == -deep.of(p).size
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -270,28 +245,15 @@ def test_walks_do_not_depend_on_blocks_or_company(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS + PLAIN)
-def test_a_deeper_past_has_the_same_end(text: str) -> None:
-    of = processes(text, 5)
-    deep, shallow = of.past(300.0), of.past(5.0)
-    for p in range(5):
-        assert np.array_equal(deep.of(p)[deep.of(p) >= -5], shallow.of(p))
-        assert np.array_equal(deep.of(p)[-1:], -of.age[p : p + 1])
-        assert deep.serial[p] == -deep.of(p).size
+def test_every_time_is_like_any_other(text: str) -> None:
+    """At zero by (1) of order.py; 3 units before and after it the chance of no event is that of an age.
 
-
-@pytest.mark.parametrize("text", TEXTS + PLAIN)
-def test_age_and_residual_are_stationary_together(text: str) -> None:
-    """(1) of order.py; sees an error of 0.035."""
+    Sees an error of 0.035.
+    """
     of, one = processes(text, MANY), law(text)
     for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
         hits = ((of.age > a) & (of.next_instants() > b)).astype(float)
         assert_mean(hits, float(one.age.tail(a + b)), resolution=0.07)
-
-
-@pytest.mark.parametrize("text", TEXTS + PLAIN)
-def test_later_and_earlier_are_like_time_zero(text: str) -> None:
-    """The chance of no event is that of an age, 3 units of time before zero and after it; sees an error of 0.035."""
-    of, one = processes(text, MANY), law(text)
     past = of.past(3.0)
     for points, low in (([past.of(p) for p in range(MANY)], -3.0), (instants(of, 3.4), 3.0)):
         some, at = np.repeat(np.arange(MANY), list(map(len, points))), np.concatenate(points)
@@ -299,9 +261,6 @@ def test_later_and_earlier_are_like_time_zero(text: str) -> None:
             silent = np.ones(MANY)
             silent[some[(at >= low) & (at < low + length)]] = 0.0
             assert_mean(silent, float(one.age.tail(length)), resolution=0.07)
-
-
-# In networks.
 
 
 @st.composite

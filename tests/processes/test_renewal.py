@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laws_of_intervals import PLAIN
 from renewals import instants, renewals
 
-from replnet.laws import constant, exponential, hyperexponential, pareto, uniform
+from replnet.laws import law
 from replnet.processes import renewal
 from replnet.processes.poisson import modulated
 
-LAWS = [
-    exponential(rate=2),
-    constant(rate=3),
-    pareto(alpha=3, rate=1),
-    uniform(low=0.2, high=1),
-    hyperexponential(weights=[0.9, 0.1], rates=[20, 0.2]),
-]
-
-
-@pytest.mark.parametrize(("events", "step"), [(64, 1e9), (1 << 15, 0.37), (1 << 12, 7.0)])
-def test_instants_do_not_depend_on_windows_or_blocks(events, step):
-    whole = instants(renewals(LAWS, 3), 200.0, 1e9)
-    parts = instants(renewals(LAWS, 3, events), 200.0, step)
-    for a, b in zip(whole, parts, strict=True):
-        assert np.array_equal(a, b)
-        assert (np.diff(a) >= 0).all()
-        assert a[-1] < 200
+LAWS = [law(text) for text in PLAIN]
 
 
 @pytest.mark.parametrize("most", [7, 100, 1e9])
@@ -79,7 +64,7 @@ def test_lots_of_rows_have_the_same_instants(length, monkeypatch):
 
 def test_a_burst_of_one_row_shortens_windows_for_all_but_only_as_far_as_it_goes():
     """Rows that have yet to be drawn do not: a window that ends early brings what a row has room for."""
-    laws = [modulated(rates=[1e4, 0], means=[0.1, 50]), exponential(rate=1)]
+    laws = [modulated(rates=[1e4, 0], means=[0.1, 50]), law("exponential(rate=1)")]
     whole, parts = renewals(laws, each=300, events=1 << 21), renewals(laws, each=300, events=1 << 16)
     expected, windows, events = instants(whole, 1.0, 1e9), 0, 0
     found = [[] for _ in expected]

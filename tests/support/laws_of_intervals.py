@@ -1,13 +1,10 @@
-"""Laws of intervals of all kinds, to be drawn from, and their order (P2P Definition 1)."""
+"""Laws of intervals of all kinds, to be drawn from."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from hypothesis import strategies as st
 
-from replnet.lab.papers.dominance import age_lead
-from replnet.laws import Constant, Exponential, Gamma, Lattice, Law, Lognormal, Pareto, Uniform, Weibull
+from replnet.laws import Constant, Exponential, Gamma, Lattice, Lognormal, Pareto, Uniform, Weibull
 
 TEXTS = [
     "exponential(rate=2)",
@@ -51,6 +48,14 @@ DEPENDENT = [
     "windowed(rate=0.7, window=0.5, period=1, share=0.2)",
 ]
 
+PLAIN = [
+    "exponential(rate=2)",
+    "constant(rate=3)",
+    "pareto(alpha=1.4, rate=1)",
+    "uniform(low=0.2, high=1)",
+    "hyperexponential(weights=[0.9, 0.1], rates=[20, 0.2])",
+]
+
 FAMILIES = [
     lambda rate: Exponential(rate=rate),
     lambda rate: Constant(rate=rate),
@@ -63,18 +68,3 @@ FAMILIES = [
     lambda rate: Lattice(values=[0.5 / rate, 2 / rate], weights=[2, 1]),
 ]
 laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
-
-ROUNDING = 1e-12  # of integrated tails in units of the mean: each is a handful of operations from exact
-
-
-def best_constant(downloads: Law) -> Constant:
-    """The freshest download strategy of the same rate, whatever the updates (P2P Thm 3)."""
-    return Constant(period=downloads.mean)
-
-
-def dominates(first: Law, second: Law) -> Literal["first", "second", "neither", "equal"]:
-    """Which of two laws of the same mean is larger in second order, up to rounding."""
-    lowest, highest = age_lead(first, second)
-    if highest > ROUNDING:
-        return "neither" if lowest < -ROUNDING else "first"
-    return "second" if lowest < -ROUNDING else "equal"

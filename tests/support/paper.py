@@ -1,10 +1,11 @@
-"""What the tests of the papers' values share: families at a rate, and predicted beside emulated."""
+"""What the tests of the papers share: families at a rate, values of formulas, and predicted beside emulated."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import replnet as rn
+from replnet.lab.named_formulas import compute
 from replnet.measure.row import Row
 
 FAMILIES = {  # as the P2P paper plots them, alpha = 3 throughout
@@ -12,6 +13,11 @@ FAMILIES = {  # as the P2P paper plots them, alpha = 3 throughout
     "exponential": lambda rate: rn.exponential(rate=rate),
     "constant": lambda rate: rn.constant(rate=rate),
 }
+
+
+def values(name: str, **arguments: Any) -> dict[tuple[str, str], float]:
+    """Return what the formula of this name gives for these arguments, by group and metric."""
+    return {(group, metric): one.value for group, metric, one in compute(name, **arguments)}
 
 
 def reproduced(network: rn.Network, *, half_width: float, **run: Any) -> list[Row]:

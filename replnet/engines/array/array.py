@@ -61,8 +61,9 @@ MOST_FINAL_COPIES = 1 << 16  # sources times nodes, up to which a path has its f
 def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range], list[Path]], int]:
     """Return a function that runs replications, and the number of replications that it is best given at once.
 
-    The function takes a range of numbers of replications, and returns their paths. `scratch` is memory for it to reuse;
-    None stands for new memory. Raises ValueError if the array engine cannot run the network.
+    The number is 1 or more. The function takes a range of numbers of replications, only one at a time if the number is
+    1, and returns their paths. `scratch` is memory for it to reuse; None stands for new memory. Raises ValueError if
+    the array engine cannot run the network.
     """
     plan, sums, scratch = task.plan, task.sampled and not task.needs_departures, scratch or Scratch()
     if len(plan.slices) > 1 and task.keep is None:
@@ -76,7 +77,10 @@ def make_runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[r
     layouts = {1: layout}
 
     def run(replications: range) -> list[Path]:
-        """Return the paths of these replications, which are run side by side."""
+        """Return the paths of these replications, which are run side by side, in the order of their numbers.
+
+        Several at once raise AssertionError if the network takes one at a time.
+        """
         assert len(replications) == 1 or at_once > 1, "these run alone"
         if len(replications) not in layouts:
             layouts[len(replications)] = Layout(plan, len(replications), sums, scratch=scratch)
@@ -116,7 +120,10 @@ def run_path(task: Task, replication: int = 0) -> Path:
 
 @final
 class _Batch:
-    """A batch of replications that are run side by side, from the start of their past to their horizon."""
+    """A batch of replications that are run side by side, from the start of their past to their horizon.
+
+    Each batch is run once, by `run_paths`.
+    """
 
     def __init__(self, task: Task, layout: Layout, replications: range) -> None:
         assert len(replications) == layout.count
@@ -158,13 +165,13 @@ class _Batch:
     def _find_views(self) -> Views:
         """Return which places every choice of a view looks at, and by place which choices look at it.
 
-        If a view has very many choices, those that are kept are drawn at random.
+        If a view has more than MOST_CHOICES choices, those that count are drawn at random.
         """
         lists = self._layout.view_lists(self._plan.choices(self._run_words))
         return Views(*(column for pair in lists for column in pair))
 
     def run_paths(self) -> list[Path]:
-        """Run the replications to their horizon, and return their paths."""
+        """Run the replications to their horizon, and return their paths, in the order of their numbers."""
         task, layout, plan = self._task, self._layout, self._plan
         oldest = float(np.max(self._clocks.age[: self._pull_rows.start], where=self._ever_changes, initial=0.0))
         for depth in depths(plan, oldest, layout.delay, task.sampled, layout.count):
@@ -191,7 +198,8 @@ class _Batch:
     def _replay_past(self, depth: float) -> Ints:
         """Begin anew `depth` before time zero, replay the time up to then, and return how many copies are unproven.
 
-        The result is by replication. An unproven copy may differ from that of a network that has always been running.
+        The result is an array by replication. An unproven copy may differ from that of a network that has always been
+        running; lines that have not settled by then count as well.
         """
         layout, plan = self._layout, self._plan
         self._unknown_copy, self._outages = -depth, OutageArrays(layout, self._run_words, depth, self._horizon)
@@ -219,9 +227,10 @@ class _Batch:
         return np.asarray(count + np.count_nonzero(settling_times(plan) > depth))
 
     def _initial_copies(self, depth: float) -> HeldCopies:
-        """Return the copies at the start of the past: every slot for a copy has one that is at least `depth` old.
+        """Return the copies at the start of the past: every slot for a copy has one of unknown age.
 
-        The other slots, such as those of clients, hold none.
+        It is given the number -depth, the instant of the start, or counts as that old. The other slots, such as those
+        of clients, hold none.
         """
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slot_count * self._layout.count
         copy = np.where(np.tile(layout.is_copy_slot, layout.count), -depth, NOT_HELD)
@@ -262,8 +271,9 @@ class _Batch:
     def _set_downloads(self, is_known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
         """Set copies that were downloaded `age` ago, if that was before the past, and mark their slots in `is_known`.
 
-        `node` and `row` have an entry for every copy of one replication, `age` for every copy of all. The past begins
-        `depth` before time zero; an infinite age is that of a copy that never came.
+        `node` and `row` (of its source) have an entry for every copy of one replication, `age` for every copy of all.
+        The past begins `depth` before time zero; an infinite age is that of a copy that never came. Other copies stay
+        as they are.
         """
         layout, copies = self._layout, self._copies
         slot = layout.repeat(layout.find_slots(node, row), layout.slot_count)
@@ -292,7 +302,7 @@ class _Batch:
     def _may_be_old(self, depth: float) -> Flags:
         """Return a mask, by slot, of the copies that may be from before the past, which begins at -depth.
 
-        Choices of views hold none of their own.
+        Slots of choices of views, which hold no copies of their own, are left out.
         """
         layout = self._layout
         may_hold = np.tile(
@@ -301,7 +311,7 @@ class _Batch:
         return np.asarray(may_hold & (self.held_copies <= -depth) & held_mask(self.held_copies))
 
     def _has_unproven(self) -> bool:
-        """Whether any copy may be from before the past."""
+        """Whether any slot may still hold a copy from before the past, even one that an update has settled since."""
         return bool(self._unproven_copies.any())
 
     def _empty_contacts(self) -> ContactLists:
@@ -327,9 +337,9 @@ class _Batch:
         return Replies(np.empty((0, layers)), np.empty(0), np.empty((0, width), np.int64))
 
     def _room_for_replies(self, waiting: Ints, places: Ints, n: int) -> Replies:
-        """Return room for the replies to the n pulls of a queue, a row for each.
+        """Return room for the replies to the n pulls of a queue, a row for each, which is not cleared.
 
-        Replies on their way, to pulls that were `waiting` at these places of the queue before, are moved to their new
+        Replies on their way, to pulls that were at the places `waiting` of the queue before, are moved to their new
         `places`.
         """
         before, scratch = self._replies, self._layout.scratch
@@ -378,7 +388,10 @@ class _Batch:
 
     @cached_property
     def _block_edges(self) -> list[int]:
-        """The rows at which blocks begin, and the end of the last; empty if blocks are not needed or not possible."""
+        """The rows of a window at which its blocks begin, and the end of the last; empty if windows come whole.
+
+        They come in blocks if rows are many, and the network has a single component with nothing but plain pulls.
+        """
         layout, rows = self._layout, self._clocks.age.size
         suits_blocks = layout.plain and layout.trees is None and layout.component_count * layout.count == 1
         if (
@@ -391,7 +404,7 @@ class _Batch:
         return [0, *range(self._pull_rows.start, rows, ROWS_PER_BLOCK), rows]
 
     def _run_window(self, blocks: Iterator[Window]) -> None:
-        """Apply a window, whole or in `blocks` of rows, to the copies.
+        """Apply a window, which comes whole or in `blocks` of rows, to the copies.
 
         It is applied in several parts if its pulls would not fit the memory. Raises OutOfTime past a deadline, before
         the window and before every part.
@@ -443,7 +456,8 @@ class _Batch:
     def _plain_pass(self) -> Any:
         """The compiled pass for networks whose nodes all ask by name and get answers at once.
 
-        It is specialised for the features of this network.
+        It is specialised for whether freshness is sampled, components have several sources, there are views, and copies
+        fit the cache.
         """
         layout = self._layout
         far = layout.single and self._copies.copy.size > COPIES_BEYOND_CACHE
@@ -473,9 +487,9 @@ class _Batch:
             self._oldest_held = self._oldest_departures()
 
     def _pass_trees(self, window: Window, trees: Trees) -> None:
-        """Apply a window to a network in which every replica pulls from one node, replica by replica.
+        """Apply a window to a network in which every replica pulls from one other node, replica by replica.
 
-        `trees` has the pulls, upstreams first.
+        `trees` has the pulls, upstreams first. Copies change, and fresh time is added up by cell.
         """
         layout, scratch, copies = self._layout, self._layout.scratch, self._copies
         places = layout.places.node.size * layout.count
@@ -488,7 +502,7 @@ class _Batch:
         )  # fmt: skip
 
     def _room_for_output(self, pulls: int) -> PassOutput:
-        """Return scratch arrays large enough for what a pass with so many pulls may put out."""
+        """Return scratch arrays large enough for what a pass with so many `pulls` may put out; they are not cleared."""
         layout, scratch = self._layout, self._layout.scratch
         layers, viewers = int(layout.slots_per_place.max(initial=1)), self._most_viewers
         turns = self._faults.turns.size + (layout.slot_count if self._plan.has_recent_polls else 0)
@@ -502,14 +516,14 @@ class _Batch:
 
     @cached_property
     def _most_viewers(self) -> int:
-        """The most views that look at one place."""
+        """The largest number of choices of views that look at one place."""
         return int(np.diff(self._views.first).max(initial=0))
 
     def _take_output(self, window: Window, out: PassOutput, stretches: int, answers: int) -> None:
-        """Add the stretches and answers that a pass has written to `out`, so many of each, to the tally.
+        """Add the stretches and answers that a pass has written to `out` to the tally.
 
-        The updates of the window are added first if freshness is sampled. Before time zero only answers are kept, for
-        later: they may come after it.
+        `stretches` and `answers` are their numbers. The updates of the window are added first if freshness is sampled.
+        Before time zero only answers are kept, for later: they may come after it.
         """
         answers_out = out.answered_at[:answers], out.client_slot[:answers], out.brought_departure[:answers]
         if self._tally is None:
@@ -522,14 +536,17 @@ class _Batch:
         self._add_answers(*answers_out)
 
     def _updates_of(self, window: Window) -> Updates:
-        """Return the updates of a window, a row for every source of every replication."""
+        """Return the updates of a window as instants, with a row for every source of every replication."""
         rows = slice(self._pull_rows.start)
         count = window.last[rows] - window.first[rows]
         points = window.points[runs(window.offset[rows] + window.first[rows], count)]
         return Updates(points, np.append(0, np.cumsum(count)))
 
     def _oldest_departures(self) -> Floats:
-        """Return, by row, the departure of the oldest copy that is held or on its way; infinite if there is none."""
+        """Return, by row of a source, the departure of the oldest copy held or on its way; infinite without any.
+
+        Copies of unknown age do not count.
+        """
         layout, oldest = self._layout, np.full(self._pull_rows.start, np.inf)
         row_of_slot = layout.repeat(layout.row_of_slot, self._source_count)
         is_held = np.tile(layout.is_copy_slot, layout.count) & known_mask(self.held_copies)
@@ -581,14 +598,14 @@ class _Batch:
 
     @property
     def held_copies(self) -> Floats:
-        """The copy in every slot; of a node that is down, the copy that it will come back with."""
+        """The copy in every slot, as passes keep it; of a node that is down, the one that it will come back with."""
         copy: Floats = self._copies.copy
         if not self._nodes.size or not self._plan.faults.crashes:
             return copy
         return np.where(self._nodes["down"][self._place_of_slot], self._copies.saved, copy)
 
     def _finish(self, depth: float, unproven: Ints) -> list[Path]:
-        """Close all stretches at the horizon, and return the paths of all replications.
+        """Close all stretches at the horizon, and return the paths of all replications, in the order of their numbers.
 
         The past began `depth` before time zero, and `unproven` has the number of unproven copies of each replication.
         """
@@ -609,7 +626,7 @@ class _Batch:
         return [self._path(r, depth, int(unproven[r])) for r in range(layout.count)]
 
     def _path(self, number: int, depth: float, unproven: int) -> Path:
-        """Return the path of one replication, by its number in the batch.
+        """Return the path of one replication, by its place in the batch, `number`.
 
         Its past began `depth` before time zero and left so many copies `unproven`.
         """
@@ -638,10 +655,10 @@ class _Batch:
         )
 
     def _final_copies(self, number: int) -> Floats | None:
-        """Return the copies that nodes of a replication hold at the end, a row per source; None in large networks.
+        """Return the copies that nodes of a replication hold at the end, a row per source and a column per node.
 
-        A copy is the number that passes keep, and NOT_HELD where there is none. `number` is that of the replication in
-        the batch.
+        It is None if sources times nodes exceed MOST_FINAL_COPIES. A copy is the number that passes keep, and NOT_HELD
+        where there is none. `number` is the place of the replication in the batch.
         """
         layout, plan = self._layout, self._plan
         if plan.size * self._source_count > MOST_FINAL_COPIES:

@@ -31,7 +31,10 @@ from replnet.processes import Window, Words
 
 @final
 class ArrayLog:
-    """The log of one replication in `array`, taken from its windows."""
+    """The log of one replication in `array`, taken from its windows.
+
+    `phase` has for each asker which wakes of its row are its own; a caller that draws phases sets it before `begin`.
+    """
 
     def __init__(self, layout: Layout, run: Words, asking: slice, horizon: float, keep: Keep) -> None:
         """Begin a log of the replication with the seed words `run`; `keep` takes its rows.
@@ -54,7 +57,11 @@ class ArrayLog:
         self._down = Outages(self._plan, self._run, depth, self._horizon).by_node
 
     def start(self, ages: Floats, held: Floats) -> None:
-        """Add the rows of time zero: the sources' last updates, of these ages, and the copies `held` in all slots."""
+        """Add the rows of time zero: the sources' last updates, and the copies that replicas hold.
+
+        `ages` has the age of each source's last update, and `held` the number that passes keep of the copy in every
+        slot. The rows are handed on with those of the next window.
+        """
         sources = self._plan.sources
         self._add_rows(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
         self._record_held(
@@ -65,6 +72,7 @@ class ArrayLog:
         """Add the rows of a window after the pass over it, and hand them on unless it is of the past.
 
         `pulled` is the queue of pulls that the pass went through, and `replies` those that it wrote, a row per pull.
+        Rows from the past, of replies that come after time zero, wait for the next window.
         """
         if window.start >= 0:
             for row, source in enumerate(self._plan.sources.tolist()):
@@ -113,9 +121,10 @@ class ArrayLog:
         return result
 
     def _last_outage(self, node: Ints, at: Floats) -> tuple[Floats, Floats]:
-        """Return the begin and the end of each node's last outage that began by an instant, -inf if there is none.
+        """Return the begin and the end of each node's last outage that began by an instant, both -inf without one.
 
-        `node` and `at` have an entry per node and instant to look up, and so do the two arrays returned.
+        `node` and `at` have an entry per node and instant to look up, and so do the two arrays returned. The end may be
+        later than the instant.
         """
         begin, end = np.full(at.size, -np.inf), np.full(at.size, -np.inf)
         order = np.argsort(node, kind="stable") if self._down else np.empty(0, np.int64)
@@ -184,10 +193,11 @@ class ArrayLog:
             self._add_rows(columns(at[entries], event, node[entries], peer[entries], self._departures(left), source))
 
     def _record_held(self, event: int, at: Floats, node: Ints, peer: int, is_counted: Flags, held: Floats) -> None:
-        """Add the rows of the copies that nodes hold, one for every source for which the node counts.
+        """Add the rows of the copies that nodes hold, one for every source for which the node counts in tables.
 
         `at`, `node` and `is_counted` have an entry per node, of which only those with `is_counted` get rows. `held` has
-        the copy in every slot; `event` and `peer` are the same for all.
+        the number that passes keep of the copy in every slot; `event`, a place in EVENTS, and `peer` are the same for
+        all.
         """
         for row, source in enumerate(self._plan.sources.tolist()):
             entries = np.flatnonzero(is_counted & self._counts_for(row)[node])
@@ -199,14 +209,14 @@ class ArrayLog:
             self._add_rows(columns(at[entries], event, node[entries], peer, self._departures(left), source))
 
     def _counts_for(self, row: int) -> Flags:
-        """Return a mask of the nodes that count for the source in a row."""
+        """Return a mask of the nodes that count in tables for the source in a row, though some may not hear of it."""
         result = np.zeros(self._plan.size, np.bool_)
         sources = self._plan.counted_sources
         result[sources.owners[sources.members == row]] = True
         return result
 
     def _can_hear(self, row: int) -> Flags:
-        """Return a mask of the nodes that can hear of the source in a row."""
+        """Return a mask of the nodes that can hear of the source in a row, and so may hold a copy of it."""
         return np.asarray(self._plan.can_hold[row])
 
     def _departures(self, numbers: Floats) -> Floats:

@@ -31,7 +31,8 @@ from replnet.text import FieldError
 class Places(NamedTuple):
     """The places of one replication in columns, ordered by component and then by node.
 
-    A place is one node in one component; most nodes have one, a node that splits has several.
+    A place is one node in one component; most nodes have one, a node that splits has several. `node` and `component`
+    have an entry per place, and `first`, by node or choice of a view, has its first place.
     """
 
     node: Ints
@@ -47,8 +48,9 @@ BYTES_PER_SLOT = 64  # in all columns together
 class Layout:
     """`count` replications of a plan, laid out side by side for `array`; built once, then used for all such batches.
 
-    With `sampled`, passes keep until when copies are fresh, else when they left. With `recorded`, they note the outcome
-    of every pull. `scratch` is memory that batches share one after another.
+    With `sampled`, passes keep the instant until which a copy is fresh, else that at which it left its source. With
+    `recorded`, they note the outcome of every pull, for a log. `scratch` is memory that batches share one after
+    another.
     """
 
     plan: Plan
@@ -58,7 +60,7 @@ class Layout:
     scratch: Scratch = field(default_factory=Scratch)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the array engine cannot run the plan."""
+        """Raise ValueError if the array engine cannot run the plan, or cannot record its polls if `recorded`."""
         if reason := self.plan.only_by_step:
             raise ValueError(f"{reason} (use --engine step)")
         if self.recorded and self.plan.has_two_way_polls:
@@ -66,7 +68,7 @@ class Layout:
 
     @cached_property
     def delay(self) -> float:
-        """The constant delay of all messages."""
+        """The constant delay of all messages, in units of time."""
         assert self.plan.constant_delay is not None
         return self.plan.constant_delay
 
@@ -132,7 +134,11 @@ class Layout:
 
     @cached_property
     def _split_asks(self) -> tuple[Ints, Ints, Ints]:
-        """The asks of nodes that split, as arrays: process, the candidate's index in lists.members, component."""
+        """The asks of nodes that split, in three arrays with an entry per process and candidate.
+
+        These are the number of the process, the candidate's index in lists.members, and its component; they are in
+        order of process, then component.
+        """
         p, lists = self.plan.processes, self.plan.lists
         processes = np.flatnonzero(self.is_split_asker[p.node] & (p.ask > 0))
         sizes, member = lists.sizes[p.candidates[processes]], lists.places_of(p.candidates[processes])
@@ -179,17 +185,17 @@ class Layout:
 
     @cached_property
     def component_count(self) -> int:
-        """The number of components of one replication."""
+        """The number of components of one replication, those without a source among them."""
         return int(self.places.component.max(initial=-1)) + 1
 
     @cached_property
     def source_component(self) -> Ints:
-        """The component of every source."""
+        """The number of the component of every source, by row."""
         return self.places.component[self.places.first[self.plan.sources]]
 
     @cached_property
     def source_layer(self) -> Ints:
-        """The layer of every source: which of the slots of a place in its component is for copies of it."""
+        """The layer of every source, by row: which of the slots of a place in its component is for copies of it."""
         order = np.argsort(self.source_component, kind="stable")
         layer = np.empty(self.source_component.size, np.int64)
         layer[order] = np.arange(self.source_component.size) - np.searchsorted(
@@ -226,7 +232,7 @@ class Layout:
 
     @cached_property
     def row_of_slot(self) -> Ints:
-        """The row of the source of every slot, 0 if it has none."""
+        """The row of the source of every slot of one replication, 0 if its component has no source."""
         first = np.cumsum(self.slots_per_place) - self.slots_per_place
         rows = np.zeros(int(self.slots_per_place.sum()), INDEX)
         rows[first[self.source_component] + self.source_layer] = np.arange(self.source_component.size)
@@ -235,17 +241,20 @@ class Layout:
 
     @cached_property
     def has_source(self) -> Flags:
-        """A mask of the slots in components that have a source."""
+        """A mask of the slots of one replication that are in components with a source."""
         with_source = np.bincount(self.source_component, minlength=self.component_count) > 0
         return np.asarray(with_source[self.places.component[self.place_of_slot]])
 
     def find_slots(self, node: Ints, row: Ints) -> Ints:
-        """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`."""
+        """Return the slot, in one replication, for a copy of each source in `row` at the node beside it in `node`.
+
+        A node that has no place in the component of the source gets a slot of its first place.
+        """
         return np.asarray(self.first_slot[self.find_places(node, self.source_component[row])] + self.source_layer[row])
 
     @cached_property
     def is_copy_slot(self) -> Flags:
-        """A mask of the slots that may hold a copy, without those of clients."""
+        """A mask of the slots of one replication that may hold a copy, those of views included, of clients excluded."""
         node, row = self.plan.reachable_sources.owners, self.plan.reachable_sources.members
         result, keeps_copies = np.zeros(self.slot_count, np.bool_), ~self.plan.clients[node]
         result[self.find_slots(node[keeps_copies], row[keeps_copies])] = True
@@ -255,7 +264,10 @@ class Layout:
 
     @property
     def _view_pairs(self) -> Iterator[tuple[BestOfView, Ints, Ints]]:
-        """Every view with the pairs of a choice and the row of a source that its nodes can hear of, as two arrays."""
+        """Every view with all pairs of one of its choices and a source that its nodes can hear of.
+
+        The pairs are two arrays: numbers of choices, and rows of sources.
+        """
         for view, first, count in self.plan.views:
             rows = np.unique(np.concatenate([self.plan.reachable_sources.of(i) for i in view.nodes.tolist()]))
             yield view, np.repeat(first + np.arange(count), rows.size), np.tile(rows, count)
@@ -263,7 +275,8 @@ class Layout:
     def view_lists(self, chosen: list[Ints]) -> tuple[IndexLists, IndexLists]:
         """Return two lists of places for every place: the choices of views that look at it, and those that it looks at.
 
-        `chosen` has the nodes of every choice. Only places of choices look at any.
+        Choices count by their own places. `chosen` has the nodes of every choice, in the order of choices. Only places
+        of choices look at any.
         """
         places, n = self.places, self.places.node.size
         pairs = [np.empty((0, 2), np.int64)]
@@ -278,7 +291,7 @@ class Layout:
 
     @cached_property
     def cell_of_slot(self) -> Ints:
-        """The cell of every slot; one past all cells if the slot counts for none."""
+        """The cell of every slot of one replication; the number of cells if the slot counts for none."""
         plan, cells = self.plan, self.plan.cells[0].size
         node, row = plan.counted_sources.owners, plan.counted_sources.members
         result, deaf = np.full(self.slot_count, cells, INDEX), plan.reachable_sources.sizes[node] == 0
@@ -291,12 +304,15 @@ class Layout:
         return result
 
     def repeat(self, column: Ints, step: int) -> Ints:
-        """Return a column of numbers for all replications side by side, each `step` further on than the last."""
+        """Return a column of numbers for all replications side by side, each `step` further on than the one before.
+
+        The first replication has the numbers as they are.
+        """
         return np.asarray((np.arange(self.count, dtype=INDEX)[:, None] * INDEX(step) + column.astype(INDEX)).ravel())
 
     @cached_property
     def sources(self) -> SourceColumns:
-        """The sources of all replications, component by component."""
+        """The sources of all replications in columns, component by component."""
         order, s, n = (
             np.argsort(self.source_component, kind="stable"),
             self.source_component.size,
@@ -326,7 +342,7 @@ class Layout:
 
     @property
     def row_of_clock(self) -> Ints:
-        """The position of every clock among those of pulls, 0 for clocks of updates."""
+        """The position of every clock among those of pulls (the second of `clocks`), 0 for clocks of updates."""
         row = np.zeros(self.plan.clocks.rate.size, INDEX)
         row[self.clocks[1]] = np.arange(self.clocks[1].size, dtype=INDEX)
         return row
@@ -355,7 +371,10 @@ class Layout:
         processes, n = processes[order], places.node.size
 
         def merge(of_unsplit: Ints, of_splits: Ints) -> Ints:
-            """Return a column of processes that do not split and of asks of the others, in the order of processes."""
+            """Return a column of processes that do not split and of asks of the others, in the order of processes.
+
+            Both arguments are in the order of their own.
+            """
             return np.concatenate([of_unsplit, of_splits], dtype=INDEX, casting="same_kind")[order]
 
         def repeat_column(column: Any) -> Any:
@@ -384,7 +403,11 @@ class Layout:
 
     @cached_property
     def trees(self) -> Trees | None:
-        """The pulls of all replications as trees, upstreams first; None unless each replica asks one other node."""
+        """The pulls of all replications as trees, upstreams first; None unless passes over trees apply.
+
+        They do if freshness is sampled, the layout is plain and single, each replica asks one other node by one
+        process, and no replicas ask in a circle.
+        """
         askers, n = self.askers, self.places.node.size * self.count
         if not (self.sampled and self.plain and self.single and (askers.pulls == 1).all() and (askers.size == 1).all()):
             return None
@@ -406,9 +429,10 @@ class Layout:
 
     @cached_property
     def registers(self) -> tuple[Ints, Ints, Ints]:
-        """Three arrays by node: its register, the upstream that keeps that, and how many contacts the node needs.
+        """Three arrays by node: its register's number, the node that keeps this, and how many contacts it needs.
 
-        A register lists the nodes of a pool that have the same upstream. The first two are -1 for nodes in no register.
+        A register lists the nodes of a pool that have the same upstream, which keeps it. The first two are -1 for nodes
+        in no register, and the last is 0 for nodes that poll no contacts.
         """
         plan, n = self.plan, self.plan.size
         register, upstream, need = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)

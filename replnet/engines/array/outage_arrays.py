@@ -44,7 +44,8 @@ def _sides_of_places(layout: Layout, ways: tuple[LinkFault, ...]) -> npt.NDArray
 class OutageArrays:
     """The outages, cuts and lines of one replication over [-depth, horizon), as arrays for `array`.
 
-    Networks with faults or lines run one replication at a time; `run` has its seed words.
+    Networks with faults or lines run one replication at a time; `run` has its seed words. `depth` is how long before
+    time zero its past begins.
     """
 
     def __init__(self, layout: Layout, run: Words, depth: float, horizon: float) -> None:
@@ -59,8 +60,8 @@ class OutageArrays:
     def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
         """Add to `counts`, by process that pulls, its wakes in a window at which its node is down.
 
-        `rows` are the rows of pulls in the window. Of the n-th wakes of a shared clock, those with n % turns == phase
-        are those of a process, where `phase` has an entry for each that pulls.
+        `rows` is the slice of the rows of pulls in the window. Of the n-th wakes of a shared clock, those with n %
+        turns == phase are those of a process, where `phase` has an entry for each that pulls.
         """
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.pull_processes
@@ -109,8 +110,8 @@ class OutageArrays:
     def line_counts(self, nodes: np.ndarray) -> Counts:
         """Return the counts of lines over [0, horizon), by node, from the states of all places after the last pass.
 
-        The time from the end of a line to the horizon is added to its spare time, unless the node is down or has no
-        limit.
+        `nodes` has these states, with the columns NODE_DTYPE. The time from the end of a line to the horizon is added
+        to its spare time, unless the node is down or has no limit.
         """
         nodes = nodes[self._layout.places.first[: self._plan.size]]
         left = np.maximum(self._horizon - np.maximum(nodes["free"], 0.0), 0.0)

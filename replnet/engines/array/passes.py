@@ -75,7 +75,11 @@ TURN_DTYPE = np.dtype([("at", "f8"), ("up", "?"), ("who", "i8"), ("empties", "?"
 
 
 class SourceColumns(NamedTuple):
-    """The sources of all components in columns; those of component c are the rows from begin[c] to begin[c + 1]."""
+    """The sources of all components in columns; those of component c are the rows from begin[c] to begin[c + 1].
+
+    By source: its `place`, the `row` of its updates in a window, and the `layer`, which of the slots of a place is for
+    its copies. `source_at` has, by place, the source that stands there, or -1.
+    """
 
     begin: Any
     place: Any
@@ -87,7 +91,8 @@ class SourceColumns(NamedTuple):
 class Trees(NamedTuple):
     """The pulls in networks without a cycle; those of component c are order[begin[c]] to order[begin[c + 1]].
 
-    Upstreams come first in `order`.
+    `order` has numbers of pulls, upstreams first. By pull: the `row` of its wakes in a window, the `place` that pulls,
+    the place `upstream` that it asks, and whether another place pulls from it (`feeds`).
     """
 
     begin: Any
@@ -102,6 +107,9 @@ class PullQueue(NamedTuple):
     """The pulls that a pass works on, in order of time; those of component c are begin[c] to begin[c + 1].
 
     Of these, the first sent[c] were sent in earlier windows, and the first answered[c] of them are on their way back.
+    By pull: `times`, and `pairs`, which are asker's place << 32 | place asked, with flags. `answered_after` and
+    `arrived_after` are filled by the pass, by component: how many pulls have been answered by its end, and how many
+    replies have arrived.
     """
 
     begin: Any
@@ -114,7 +122,12 @@ class PullQueue(NamedTuple):
 
 
 class Replies(NamedTuple):
-    """The replies on their way back, one row per pull of the queue."""
+    """The replies on their way back, one row per pull of the queue.
+
+    `held` has the copies that each brings, one for every slot of a place, `waits` how long it waits in line, -1 if
+    there is no reply, and `lists` the contacts that it brings behind their number, which is -1 without a list; empty if
+    no upstream hands over any.
+    """
 
     held: Any  # the copies that it brings, one for every slot of a place
     waits: Any  # how long it waits in line; -1: there is no reply
@@ -125,6 +138,9 @@ class HeldCopies(NamedTuple):
     """The copies that every place holds, by slot, and the sums that they add to, by cell.
 
     A copy is a number: the instant until which it is fresh if freshness is sampled, else the instant of its departure.
+    `first_slot` has the first slot of every place. By slot: the `copy`, the one `saved` for when a node that is down
+    comes back, `since` when it is held, and the `cell` where it counts. By cell: `fresh`, the fresh time, and `sums`,
+    the others (SUM_DTYPE).
     """
 
     first_slot: Any  # by place
@@ -151,7 +167,10 @@ class Views(NamedTuple):
 class ContactLists(NamedTuple):
     """The lists of recent contacts: those that upstreams keep, and those that they handed over.
 
-    An upstream's list is a register; `older` and `newer` link its members, latest first.
+    An upstream's list is a register; by register `latest` has its first member, and `older` and `newer` link the
+    members, latest first, -1 at the ends. By place: the number of the `register` in which it appears, or -1, the place
+    `upstream` that keeps this, the list that it was last `handed`, the `length` of that, and the `need`, how long it
+    must be before the place polls as specified. lacking[0] counts the places whose list is still too short.
     """
 
     register: Any  # the register in which a place appears, or -1
@@ -168,7 +187,9 @@ class ContactLists(NamedTuple):
 class FaultArrays(NamedTuple):
     """The faults of one replication: when which place goes down and comes back, and which places are cut off when.
 
-    The turns of component c, which are such instants, are turns[begin[c] : begin[c + 1]].
+    The turns of component c, which are such instants, are turns[begin[c] : begin[c + 1]], and next_turn[c] is the next
+    of them. Cut c lasts over the spans from starts[z] to ends[z] for z from first[c] to first[c + 1]; `side` has, per
+    cut and place, a bit for either side that the place is on.
     """
 
     turns: Any  # TURN_DTYPE, component after component
@@ -181,7 +202,12 @@ class FaultArrays(NamedTuple):
 
 
 class PassOutput(NamedTuple):
-    """The stretches and the answers to clients that a pass puts out, in the order in which they came about."""
+    """The stretches and the answers to clients that a pass puts out, in the order in which they came about.
+
+    A stretch has its `begin` and `end`, its `slot`, and the `departure` of the copy in that; an answer the instant
+    `answered_at`, and for each source the slot of the client and the departure of the copy that it brought. Arrays are
+    longer than what is written to them; a pass returns how much that is.
+    """
 
     begin: Any
     end: Any
@@ -224,8 +250,8 @@ def hand_over(i, register, latest, older, newer, contacts):
 def receive_list(i, need, handed, length, lacking, contacts):
     """Store the list of `contacts` that came with a reply to place i in handed[i], and its length in length[i].
 
-    contacts[0] is their number, and need[i] how many the place waits for; lacking[0] counts the places that still wait.
-    Return whether it was the last complete list that any place waited for.
+    contacts[0] is their number, and need[i] how many the place waits for; lacking[0] counts the places that still wait,
+    and goes down by one if i no longer does. Return whether no place waits any more since this call.
     """
     n = contacts[0]
     was_short = length[i] < need[i]
@@ -257,7 +283,10 @@ def is_cut(side, first, starts, ends, i, j, t):
 
 @njit(cache=True)
 def count_idle(i, t, nodes, horizon):
-    """Add the time up to t, within [0, horizon), in which place i had nothing to send to its spare time in `nodes`."""
+    """Add the time up to t, within [0, horizon), in which place i had nothing to send to its spare time.
+
+    That is in nodes[i], where the line is then busy until t; nothing happens if it is busy until later.
+    """
     free = nodes[i].free
     if free < t:
         nodes[i].spare += max(min(t, horizon) - max(free, 0.0), 0.0)
@@ -284,10 +313,10 @@ def send_to_replica(i, t, nodes, horizon):
 
 @njit(cache=True)
 def answer_client(j, client, t, nodes, horizon):
-    """Put an answer of place j to a client in line at time t, count it, and return how long it waits.
+    """Put an answer of place j to a client's place in line at time t, count it, and return how long it waits.
 
     Return -1 if the answer is turned away, or would wait until the node goes down. Lines and counts are in `nodes`, and
-    change there.
+    change there; `horizon` ends the counting.
     """
     count_idle(j, t, nodes, horizon)
     wait = nodes[j].free - t
@@ -309,7 +338,8 @@ def answer_client(j, client, t, nodes, horizon):
 def can_send(t, i, pair, horizon, nodes):
     """Whether place i can send a pull at time t: it is up, its line has room, and the pull does not get lost.
 
-    If the line is limited, the pull is put in it, in `nodes`. `pair` has the flag GONE if the pull gets lost.
+    If the line is limited and i is no client, the pull is put in it, in `nodes`, even if it gets lost. `pair` has the
+    flag GONE if it does. Counts are over [0, horizon).
     """
     if nodes[i].down:
         return False
@@ -322,8 +352,8 @@ def can_send(t, i, pair, horizon, nodes):
 def answer_wait(t, i, j, horizon, nodes):
     """Return how long the answer of place j to a pull of place i waits at time t, or -1 if there is no answer.
 
-    There is none if j is down or its line has no room; otherwise the answer is put in the line, if j has one, in
-    `nodes`.
+    There is none if j is down, its line has no room, or it goes down before the answer to a client leaves. Otherwise
+    the answer is put in the line, if it costs j bandwidth, in `nodes`; answers to replicas wait 0.
     """
     if nodes[j].down:
         return -1.0
@@ -440,7 +470,8 @@ def merge_reply(i, base, held, wait, layers, copy, nodes):
     """Merge a reply to a query of client i, which brought the copies `held`, into the freshest copies so far.
 
     There is a copy per layer, and those so far are in `copy` from slot `base` on; the reply has waited in line for
-    `wait`. Return whether it was the last reply that the query waits for.
+    `wait`, -1 if there is none. Return whether it was the last reply that the query waits for. The number of those and
+    the longest wait are kept in nodes[i].
     """
     for layer in range(layers):
         copy[base + layer] = max(held[layer], copy[base + layer])
@@ -484,9 +515,9 @@ def close_query(
 
 @njit(cache=True, inline="always")
 def next_update(s, t, points, coming):
-    """Return the instant of the first update of source s after t.
+    """Return the instant of the first update of source s after t, which must be in `points`.
 
-    coming[s] is the place in `points` of that update or an earlier one, and is moved on to it.
+    coming[s] is the place in `points` of that update or an earlier one of s, and is moved on to it.
     """
     x = coming[s]
     while points[x] <= t:
@@ -499,16 +530,17 @@ def next_update(s, t, points, coming):
 def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
     """Return the compiled pass over networks in which nodes ask by name, get answers at once and keep their copies.
 
-    It is specialised by four flags. `sampled`: a copy is the instant until which it is fresh, and fresh time is added
-    up; else it is its departure, and stretches are written. `single`: no component has several sources, so that a place
-    is a slot. `watched`: there are views. `far`: the copies do not fit the cache, and are fetched ahead.
+    The pass applies the pulls of a window to the copies, and returns the number of stretches that it wrote. Flags
+    specialise it. `sampled`: a copy is the instant until which it is fresh, and fresh time is added up; else it is its
+    departure, and stretches are written. `single`: no component has several sources, so that a place is a slot.
+    `watched`: there are views. `far`: the copies do not fit the cache, and are fetched ahead.
     """
 
     @njit(cache=True)
     def one_pass(horizon, sources, pulled, points, coming, copies, views, out):
         """Apply the pulls of a window to the copies, and return the number of stretches written to `out`.
 
-        `points` has the updates of all sources, and coming[s] the place of the next one of source s.
+        `points` has the updates of all sources, and coming[s] the place of the next one of source s, which is moved on.
         """
         times, pairs, base = pulled.times, pulled.pairs, copies.first_slot
         copy, since, cell, fresh = copies.copy, copies.since, copies.cell, copies.fresh
@@ -582,10 +614,10 @@ def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
 def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
     """Return the compiled pass over any network.
 
-    It is specialised by three flags. `sampled`: a copy is the instant until which it is fresh, and fresh time is added
-    up; else it is its departure, and stretches are written. `strict`: pulls may fail. `listing`: upstreams hand over
-    lists of recent contacts. Arrays are taken out of their tuples first, as each look into a tuple costs more than the
-    work done.
+    The pass applies a window to the copies, and returns the numbers of stretches and of answers that it wrote. Flags
+    specialise it. `sampled`: a copy is the instant until which it is fresh, and fresh time is added up; else it is its
+    departure, and stretches are written. `strict`: pulls may fail. `listing`: upstreams hand over recent contacts.
+    Arrays are taken out of their tuples first, as each look into a tuple costs more than the work done.
     """
 
     @njit(cache=True)
@@ -675,7 +707,8 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
 def add_up(amounts, cells, out):
     """Add every amount to its cell in `out`, in place, one after another.
 
-    Adding in order keeps the rounding the same, however replications share windows and windows are cut.
+    `cells` has the index in `out` for each amount. Adding in order keeps the rounding the same, however replications
+    share windows and windows are cut.
     """
     for q in range(amounts.size):
         out[cells[q]] += amounts[q]

@@ -22,7 +22,11 @@ PARTS_PER_PASS = 4  # so that a pass is worth its call
 
 
 class Losses(NamedTuple):
-    """The losses of messages: the share lost between two sides, and a random stream per asker."""
+    """The losses of messages: the share lost between two sides, and a random stream per asker.
+
+    `share` has an entry per fault, from 0 to 1. `side` has for each fault and place a bit for either side that the
+    place is on. `key` and `gamma` are the random streams, empty if nothing gets lost.
+    """
 
     share: Any
     side: Any  # per share and place, bits of the two sides
@@ -33,7 +37,12 @@ class Losses(NamedTuple):
 class Askers(NamedTuple):
     """The askers of all replications in columns: the row of a window by which each wakes, and its candidates.
 
-    An asker is a process at one place; a process of a node that splits has several.
+    An asker is a process at one place; a process of a node that splits has several. By asker: the `row`, the `process`,
+    its `place` and `component`, how many `pulls` it sends per wake, how many nodes its process asks in all components
+    (`process_asks`), and whether it polls `recent` contacts or `two_way`. Of the wakes of its row, numbered by n, those
+    with n % turns == phase are its own. Its candidates are candidates[begin : begin + size], each plus `shift`, and
+    itself is at `own_position` of these, or `size` if it is none of them. `numbers` has the position of each of
+    `candidates` in the whole list of the process.
     """
 
     row: Any
@@ -54,9 +63,9 @@ class Askers(NamedTuple):
     numbers: Any  # the positions of these candidates in the whole list of the process
 
     def of_rows(self, low: int, high: int) -> tuple[Askers, slice]:
-        """Return the askers that wake by rows from `low` to `high`, their rows counted from `low`, and their slice.
+        """Return the askers that wake by rows from `low` up to `high` (without), and their slice among all askers.
 
-        Askers must be in order of rows. The slice is that of the result among all askers.
+        In the result rows are counted from `low`. Askers must be in order of rows.
         """
         askers = slice(*np.searchsorted(self.row, np.array([low, high], self.row.dtype)).tolist())
         columns = (column if column is self.candidates or column is self.numbers else column[askers] for column in self)
@@ -65,16 +74,19 @@ class Askers(NamedTuple):
 
 @njit(cache=True, inline="always")
 def bounded_number(w, n):
-    """Return a number in 0..n-1 from the upper half of the random word w; chances are even to one part in 2**32 / n."""
+    """Return a number in 0..n-1 from the upper half of the random word w of 64 bits.
+
+    Chances are even to one part in 2**32 / n.
+    """
     return np.int64(((w >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True)
 def choose(key, gamma, wake, k, n, mixed, out):
-    """Write k distinct random numbers of 0..n-1 into `out`; every set is equally likely (Floyd).
+    """Write k distinct random numbers of 0..n-1 into out[:k]; every set is equally likely (Floyd).
 
-    With `mixed`, so is every order of it. If k is n, they are written in order. The k words of the random stream (key,
-    gamma) from number wake * k on decide.
+    With `mixed`, so is every order of it. If k is n, they are written in order, mixed or not. The k words of the random
+    stream (key, gamma) from number wake * k on decide.
     """
     if k == n:
         for q in range(k):
@@ -96,7 +108,7 @@ def choose(key, gamma, wake, k, n, mixed, out):
 
 @njit(cache=True)
 def draw_losses(losses, p, pull, i, j):
-    """Return the flags GONE if a pull of asker p from place i to j gets lost, and MUTE if its reply does, or 0.
+    """Return flags: GONE if a pull of asker p from place i to j gets lost, MUTE if its reply does, or both, or 0.
 
     `pull` is its number among those of the process; `losses` has the shares lost and a random stream per asker.
     """
@@ -115,7 +127,10 @@ def draw_losses(losses, p, pull, i, j):
 
 @njit(cache=True, inline="always")
 def first_wake(serial, turns, phase):
-    """Return the number of wakes to skip, from number `serial` on, until the first n with n % turns == phase."""
+    """Return the number of wakes to skip, from number `serial` on, until the first n with n % turns == phase.
+
+    It is from 0 to turns - 1.
+    """
     return (phase - serial) % turns if turns > 1 else 0  # a division takes as long as all else of a process
 
 
@@ -142,7 +157,7 @@ def count_absent(points, offset, begun, ended, serial, row, turns, phase, spans,
 
 @njit(cache=True)
 def count_pulls(first, last, serial, askers, out):
-    """Write the number of pulls that a window has in every component into `out`.
+    """Write the number of pulls that a window has in every component into `out`, over what is there.
 
     Row w of the window has the wakes from first[w] to last[w], of which the first has the number serial[w].
     """
@@ -297,7 +312,10 @@ def finish_order(begin, earlier_pulls, times, pairs):
 
 @final
 class Pulls:
-    """The queue of pulls of a batch of replications, to which the pulls of windows are added one after another."""
+    """The queue of pulls of a batch of replications, to which the pulls of windows are added one after another.
+
+    `queue` is its present content: the pulls of the last window, behind those that were still under way.
+    """
 
     def __init__(
         self, askers: Askers, components: int, choices: Streams, losses: Losses, mixed: bool, scratch: Scratch
@@ -318,7 +336,8 @@ class Pulls:
     def add(self, window: Window, rows: slice) -> PullQueue:
         """Add the pulls of a window behind those still under way, in order of time, and return the queue.
 
-        `rows` are those of the window by which askers wake.
+        `rows` is the slice of the rows of the window by which askers wake. Pulls whose replies have arrived leave the
+        queue, whose arrays are used again by the next call.
         """
         old = self.queue
         under_way, old_places = self.still_under_way, self.places_under_way
@@ -343,7 +362,7 @@ class Pulls:
 
     @property
     def places_under_way(self) -> Ints:
-        """The places in the queue of the pulls that are still on their way."""
+        """The places in the queue of the pulls that are still on their way, component by component."""
         return runs(self.queue.begin[:-1] + self.queue.arrived_after, self.still_under_way)
 
     def _sort(self, window: Window, rows: slice, begin: Ints, under_way: Ints, times: Any, pairs: Any) -> None:
@@ -380,7 +399,9 @@ class Pulls:
     def slices(self, start: float, end: float, expected: float, blocks: Iterator[Window]) -> Iterator[PullQueue]:
         """Yield the pulls of a window that comes in blocks of rows, in order, slice of time by slice of time.
 
-        The window is [start, end). Only for one component without pulls under way. About so many pulls are `expected`.
+        The window is [start, end), and `blocks` yields its rows by which askers wake. About so many pulls are
+        `expected`. Only for one component without pulls under way. Each queue is in memory that the next one uses
+        again.
         """
         count, none, row = min(max(round(expected / PULLS_PER_PART), 1), MOST_PARTS), np.zeros(1, np.int64), 0
         bucket, scale = np.array([0, count]), np.array([count * (1 - 1e-12) / (end - start)])

@@ -20,7 +20,7 @@ from replnet.processes import ONE, natural
 def rank_rest(changes, d, j, end, q, last, rank):
     """Write into rank[j:end] how many of the `changes` are not after each of d[j:end], by a plain merge.
 
-    Both ascend. These numbers are known to be at least q and at most `last`.
+    `changes` and `d` are instants in ascending order. These numbers are known to be at least q and at most `last`.
     """
     while j < end:
         while q < last and changes[q] <= d[j]:
@@ -60,10 +60,10 @@ def rank_instants(changes, d, rank):
 
 @njit(cache=True)
 def keep_changes(d, rank, value, before, times, values):
-    """Write the pulls that changed a copy, and what it then was, into `times` and `values`; return their number.
+    """Write the instants at which a copy changed, and what it then was, into `times` and `values`; return their number.
 
-    The pull at d[j] finds value[rank[j]]. values[0] is the copy `before` the first of them, and values[n + 1] what the
-    n-th one, counted from 0, has left.
+    The pull at d[j] finds value[rank[j]]. values[0] is the copy `before` the first change, and values[n + 1] what the
+    n-th one, counted from 0, has left. Pulls that find the same copy as before are no changes.
     """
     n = natural(0)
     values[0] = before

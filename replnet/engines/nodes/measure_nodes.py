@@ -36,7 +36,11 @@ STRETCHES_IN_HAND = 1 << 16  # after so many, stretches are added up
 
 
 class NodeStates(NamedTuple):
-    """The copies and lines of some nodes at an instant; each field is an array in the order of their numbers."""
+    """The copies and lines of some nodes at an instant; each field is an array in the order of their numbers.
+
+    `held` is the number of copies that a node holds (clients hold none), `fresh` that of the fresh ones among them, and
+    `waiting` the number of messages in its line, 0 without limited bandwidth.
+    """
 
     held: Ints  # copies; clients hold none
     fresh: Ints  # of these
@@ -45,7 +49,11 @@ class NodeStates(NamedTuple):
 
 @final
 class NodeMeasure:
-    """The measurements of some nodes, taken while they run; events before time zero do not count."""
+    """The measurements of some nodes, taken while they run; events before time zero do not count.
+
+    `counts` are the wakes so far, by purpose, and `downloads` those by row of the source, of sources with a row in
+    every table. `ages` has the age of the last update of each source at time zero, infinite if it never changes.
+    """
 
     def __init__(
         self,
@@ -97,7 +105,10 @@ class NodeMeasure:
         self._answers: list[tuple[int, int, float, float, float]] = []  # row, node, instant, departure, any copy came
 
     def open(self, held: dict[int, Copies], at: float = 0.0) -> None:
-        """Begin the log, if there is to be one, at an instant, with the copies that replicas hold, by node."""
+        """Begin the log, if there is to be one, at the instant `at`, with the copies `held`, by replica's number.
+
+        A row is written for each of them, and for the last update of each source.
+        """
         if self._keep is None:
             return
         self._log = LogWriter(self._keep)
@@ -118,7 +129,7 @@ class NodeMeasure:
                 self.downloads[self._row_downloaded[process]] += 1
 
     def note_update(self, now: float, source: int) -> None:
-        """Log an update of a source, if there is a log."""
+        """Log an update of a source at `now`, if there is a log; it is not counted here."""
         if self._log:
             self._log.write(now, 0, source, source=source)
 
@@ -185,9 +196,9 @@ class NodeMeasure:
             )
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
-        """Log the answer that a query of a client, due at `due`, has got with its copies, and keep it for the sums.
+        """Log the answer that a client's query, due at `due`, got at `now` with its copies; keep it for the sums.
 
-        An answer counts for every source that the client can hear of.
+        It is kept for every source for which the client counts, and only if its time counts (see `by_due`).
         """
         self._log_copies(now, ANSWER, client, copies)
         if self._since <= due if self._by_due else 0 <= now < self.horizon:
@@ -210,7 +221,7 @@ class NodeMeasure:
             self._log.write(now, event, i, peer, logged_departure(departure), self._sources[row])
 
     def add_finished(self, now: float) -> None:
-        """Add all stretches and answers that are over to the sums; with them, the updates up to `now`."""
+        """Add all stretches and answers that are over to the sums, after the updates up to `now`, and forget them."""
         if self._task.sampled:
             self._take_updates(now)
         row, node, begin, end, departure = _columns(self._stretches, 5)
@@ -247,10 +258,11 @@ class NodeMeasure:
         return self._plan.cell_numbers(row, self._group[node])
 
     def sums(self, until: float) -> tuple[Sums, Shares]:
-        """Return the sums up to an instant, including stretches that still go on, and the joint freshness.
+        """Return the sums up to the instant `until`, including stretches that still go on, and the joint freshness.
 
         The latter is the time with a fresh copy of any source, and of all, as (time, whole) by (row of the table,
-        metric); empty if the network does not ask for it. The stretches go on afterwards.
+        metric); empty if the network does not ask for it. The stretches go on afterwards, and are counted again by the
+        next call.
         """
         self.add_finished(until)
         so_far, spans = self._tally.sums, len(self._tally.fresh_spans or ())
@@ -269,14 +281,20 @@ class NodeMeasure:
 
     @cached_property
     def copies(self) -> Floats:
-        """The number of copies for which these nodes count, by cell, those of views of these nodes alone among them."""
+        """The number of copies for which these nodes count, by cell; views count if all their nodes are among these.
+
+        Clients do not count.
+        """
         pairs = [(row, i) for i, rows in self._counted_rows.items() if not self._plan.clients[i] for row in rows]
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
 
     def states(self, now: float, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return, as two arrays, how many copies each of these nodes holds, and how many of them are fresh."""
+        """Return, as two arrays, how many copies each of these nodes holds at `now`, and how many of them are fresh.
+
+        Clients hold none.
+        """
         self._take_updates(now)
         copies_of_nodes = [
             [(row, departure) for row, (departure, _) in self._held.get(i, {}).items() if departure != NOT_HELD]
@@ -292,7 +310,7 @@ class NodeMeasure:
 
     @property
     def tally(self) -> Tally:
-        """The tally of the replication: its sums, and the questions that they answer."""
+        """The tally of the replication: its sums of stretches and answers that are over, and the questions asked."""
         return self._tally
 
     def finish(self) -> None:

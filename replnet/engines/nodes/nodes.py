@@ -20,9 +20,9 @@ Copies: TypeAlias = Mapping[NodeId, float]
 class Pull(NamedTuple):
     """A request for the copies of another node.
 
-    `query` is the number of a client's query, 0 for replicas. `contacts` also asks for so many of the nodes of `pool`
-    that pulled latest; without a pool it asks for none. `offered` are copies of the asker, which the node asked is to
-    take over (a two-way poll).
+    `query` is the number of a client's query, 0 for replicas. `contacts` asks for so many of the nodes of `pool` that
+    pulled latest; if `pool` is empty, for none. `offered` are copies of the asker, which the node asked is to take over
+    (a two-way poll), None without any.
     """
 
     query: int = 0
@@ -32,7 +32,11 @@ class Pull(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The copies that a node held when a pull of this query came, and the contacts that the pull asked for, if any."""
+    """The copies that a node held when a pull came, and the contacts that the pull asked for.
+
+    `query` is the number of the client's query that the pull belonged to, 0 for replicas; `contacts` are node ids,
+    latest first, None if the pull asked for none.
+    """
 
     copies: Copies
     query: int = 0
@@ -40,7 +44,7 @@ class Reply(NamedTuple):
 
 
 class NoReply(NamedTuple):
-    """The news that a pull of this query will have no reply."""
+    """The news that a pull of the client's query with this number will have no reply."""
 
     query: int
 
@@ -49,21 +53,21 @@ Message: TypeAlias = Pull | Reply | NoReply
 
 
 class Send(NamedTuple):
-    """The command to send a message to a node."""
+    """The command to send a message to the node with the id `to`."""
 
     to: NodeId
     message: Message
 
 
 class Wake(NamedTuple):
-    """The command to wake the node at this instant, for this purpose."""
+    """The command to wake the node at the instant `at`, for the schedule of its pulls or updates with this name."""
 
     at: float
     purpose: str
 
 
 class Answer(NamedTuple):
-    """The command to count an answer to a client's query; without any copy if no reply brought one."""
+    """The command to count the end of a client's query with these copies; without any if no reply brought one."""
 
     copies: Copies
 
@@ -72,7 +76,10 @@ Command: TypeAlias = Send | Wake | Answer
 
 
 def freshest(held: Copies, received: Copies) -> Copies:
-    """Return, by source, the copy with the later departure; `held` itself if nothing `received` is fresher."""
+    """Return, by source, the copy with the later departure; `held` itself if nothing `received` is fresher.
+
+    Neither argument is changed.
+    """
     best = None
     for source, departure in received.items():
         if source not in held or departure > held[source]:
@@ -84,7 +91,7 @@ def freshest(held: Copies, received: Copies) -> Copies:
 
 @final
 class Contacts:
-    """The nodes that pulled, latest first, by pool: the list that an upstream hands over with a reply."""
+    """The nodes that pulled from one node, latest first, by pool: the list that it hands over with a reply."""
 
     def __init__(self) -> None:
         self._latest: dict[str, dict[NodeId, None]] = {}
@@ -92,7 +99,8 @@ class Contacts:
     def hand_over(self, sender: NodeId, pull: Pull) -> tuple[NodeId, ...] | None:
         """Return the latest other contacts of the sender's pool, latest first, and put the sender first from now on.
 
-        There are as many as the pull asks for, or fewer; None if it names no pool.
+        There are as many as the pull asks for, or fewer if fewer have pulled; None if the pull names no pool, and then
+        nothing changes.
         """
         if not pull.pool:
             return None
@@ -108,7 +116,8 @@ class Contacts:
 class PullSchedule:
     """The wakes of a node for one purpose: their instants, the nodes that each asks, and the pull that it sends.
 
-    With `two_way` every pull also offers the copies of the node.
+    `instants` and `choices` yield one for each wake, in order. With `two_way` every pull also offers the copies of the
+    node.
     """
 
     instants: Iterator[float]
@@ -131,23 +140,29 @@ class Source:
         return [Wake(next(self._updates), "updates")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        """Return the command for the next update, as a list of one; the content changes at `now`."""
+        """Return the command to wake for the next update, as a list of one; the content changes at `now`."""
         return [Wake(next(self._updates), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        """Return the command to send the reply to a pull, with a copy that leaves the source `now`."""
+        """Return, as a list of one, the command to send the reply to a pull, with a copy that leaves the source `now`.
+
+        Any other message raises AssertionError.
+        """
         assert isinstance(message, Pull), f"{self._name} asks nobody, so nobody replies"
         return [Send(sender, Reply({self._name: now}, message.query, self._contacts.hand_over(sender, message)))]
 
 
 @final
 class Replica:
-    """A node that pulls from upstreams and peers, keeps the freshest copies, and answers pulls with them."""
+    """A node that pulls from upstreams and peers, keeps the freshest copies, and answers pulls with them.
+
+    `copies` are those that it holds, and `contacts` the nodes that its upstream handed over last.
+    """
 
     __slots__ = ("_recent", "_schedules", "_served", "contacts", "copies")
 
     def __init__(self, schedules: Mapping[str, PullSchedule], recent: bool = False) -> None:
-        """Begin without copies, with a schedule for each purpose.
+        """Begin without copies, with a schedule for each purpose, by name.
 
         With `recent`, polls go to the contacts that the upstream handed over last.
         """
@@ -160,7 +175,7 @@ class Replica:
         return [Wake(next(schedule.instants), purpose) for purpose, schedule in self._schedules.items()]
 
     def lose(self) -> None:
-        """Forget all copies and contacts, and who pulled."""
+        """Forget all copies, all contacts received, and which nodes have pulled."""
         self.copies, self.contacts, self._served = {}, (), Contacts()
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
@@ -175,7 +190,7 @@ class Replica:
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
         """Take over the copies and contacts that a message brings; return the command to reply if it is a pull.
 
-        For other messages the list is empty.
+        That is a list of one, whose reply has the copies held before; for other messages the list is empty.
         """
         if isinstance(message, Pull):
             reply = Reply(self.copies, message.query, self._served.hand_over(sender, message) if message.pool else None)
@@ -222,8 +237,8 @@ class Client:
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
         """Take in a reply to a query, or the news that there is none.
 
-        Return the command to count the answer if it was the last. The list is empty otherwise, and if the query is
-        unknown.
+        If it was the last that the query waits for, return a list of one, the command to count the answer. The list is
+        empty otherwise, and if the query is unknown. A pull raises AssertionError.
         """
         assert isinstance(message, Reply | NoReply), "a client serves nobody"
         query = self._open.get(message.query)
@@ -246,12 +261,18 @@ _CONSTRUCTED_WITH = {"_name", "_updates", "_schedules", "_schedule", "_recent"}
 
 
 def node_memory(node: Node) -> Memory:
-    """Return the state of a node, without the attributes that it was constructed with."""
+    """Return the state of a node: its attributes by name, without those that it was constructed with.
+
+    The values are not copied.
+    """
     return {name: getattr(node, name) for name in node.__slots__ if name not in _CONSTRUCTED_WITH}
 
 
 def restore_memory(node: Node, memory: Memory) -> None:
-    """Give `node` the state `memory`, which is that of a node of the same kind."""
+    """Give `node` the state `memory`, as `node_memory` returns it for a node of the same kind.
+
+    Attributes that are not in it stay as they are.
+    """
     assert memory.keys() <= {*node.__slots__}, memory.keys()
     for name, value in memory.items():
         setattr(node, name, value)

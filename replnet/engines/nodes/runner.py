@@ -69,7 +69,11 @@ plain tuples, because making and comparing them is much of the work of a runner.
 
 
 class TimedMessage(NamedTuple):
-    """A message on its way, not to be handed over before it is due."""
+    """A message on its way from node `sender` to node `to`, not to be handed over before the instant `due`.
+
+    `replication` is the number under which its runner has its events. `sent` is when the message left, `pulled` when
+    the pull left (this one, or the one that it answers), and `mute` whether the reply to this pull will get lost.
+    """
 
     replication: int
     to: int
@@ -83,7 +87,7 @@ class TimedMessage(NamedTuple):
 
 @final
 class EventQueue:
-    """The coming events of any number of runners, earliest first."""
+    """The coming events of any number of runners, earliest first; `wakes` is how many of them are wakes."""
 
     def __init__(self) -> None:
         self._heap: list[Event] = []
@@ -106,26 +110,26 @@ class EventQueue:
         return self._heap[0][0] if self._heap else np.inf
 
     def pop(self) -> Event:
-        """Remove the earliest event, and return it."""
+        """Remove the earliest event, and return it; an empty queue raises IndexError."""
         event = heapq.heappop(self._heap)
         if event[1] in WAKES:
             self.wakes -= 1
         return event
 
     def cut(self, end: float) -> None:
-        """Drop all wakes and turns from `end` on."""
+        """Drop all wakes and turns at the instant `end` or later; messages stay."""
         self._replace_events([e for e in self._heap if e[1] in MESSAGES or e[0] < end])
 
     def forget(self, senders: Collection[int]) -> None:
-        """Drop all messages on their way that these nodes have sent."""
+        """Drop all messages on their way, in any replication, that the nodes `senders` have sent."""
         self._replace_events([e for e in self._heap if e[1] not in MESSAGES or e[6].sender not in senders])
 
     def messages(self) -> list[TimedMessage]:
-        """Return the messages on their way, earliest first."""
+        """Return the messages on their way, of all replications, earliest first; they stay in the queue."""
         return [e[6] for e in sorted(self._heap) if e[1] in MESSAGES]
 
     def change(self, replication: int, replace: Callable[[TimedMessage], TimedMessage]) -> None:
-        """Replace every message on its way in a replication by what `replace` makes of it."""
+        """Replace every message on its way in a replication by what `replace` makes of it, at the same instant."""
         self._replace_events(
             [(*e[:6], replace(e[6])) if e[1] in MESSAGES and e[2] == replication else e for e in self._heap]
         )
@@ -141,19 +145,19 @@ class RunnerListener(Protocol):
     """A listener that a runner tells of all events, with nodes by their numbers."""
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Learn that a node that is up wakes for a process; what it does then counts as done at the planned instant."""
+        """Learn at `now` that a node that is up wakes for a process; what it does counts as done at `planned`."""
 
     def note_update(self, now: float, source: int) -> None:
-        """Learn that a source changes."""
+        """Learn that a source changes at `now`, as planned."""
 
     def note_pull(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
-        """Learn that a process of a node sends a pull to a peer, or that it fails to if not `goes`."""
+        """Learn that a process of a node sends a pull to a peer at `planned`, or that it fails to if not `goes`."""
 
     def note_reply(self, now: float, timed: TimedMessage, copies: Copies) -> None:
-        """Learn that a reply has arrived, with its copies."""
+        """Learn that the reply `timed` has arrived at `now`, with its copies."""
 
     def note_offer(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        """Learn that a replica, `node`, has received the copies of a peer that polls it both ways."""
+        """Learn that a replica, `node`, has received the copies that `peer` offered it with a two-way poll."""
 
     def note_copies(self, now: float, node: int, copies: Copies) -> None:
         """Learn that a node holds these copies, and no others, from now on; none while it is down."""
@@ -164,7 +168,10 @@ class RunnerListener(Protocol):
 
 @final
 class Instants:
-    """The instants at which processes wake, past ones first, handed out one by one."""
+    """The instants at which processes wake, past ones first, handed out one by one.
+
+    `clocks` is the generator that draws them.
+    """
 
     def __init__(self, plan: Plan, run: Words, processes: Ints, depth: float) -> None:
         """Draw the instants in [-depth, 0) with the seed words `run`; later ones are drawn when needed."""
@@ -188,7 +195,7 @@ class Instants:
         return points[first::turns].tolist()  # type: ignore[no-any-return]
 
     def before(self, process: int) -> int:
-        """Return how many instants of a process come before time zero."""
+        """Return how many of the instants handed out for a process, by its number, come before time zero."""
         return self._before[self._row[process]]
 
     def of(self, process: int) -> Iterator[float]:
@@ -220,7 +227,10 @@ class Instants:
 
 @final
 class Delays:
-    """The delays of messages; messages between the same two nodes draw theirs one after another."""
+    """The delays of messages; messages between the same two nodes draw theirs one after another.
+
+    `sent` has, by (sender, receiver), the number of the last message that drew one, from 0.
+    """
 
     def __init__(self, plan: Plan, run: Words, sent: Mapping[tuple[int, int], int] | None = None) -> None:
         """Carry on after the messages in `sent`: by sender and receiver, the number of the last one, from 0.
@@ -231,7 +241,10 @@ class Delays:
         self.sent = dict(sent or {})  # by sender and receiver, the number of the last message, from 0
 
     def of(self, sender: int, to: int) -> float:
-        """Return the delay of the next message from a sender to a receiver; count the message if that is random."""
+        """Return the delay, in units of time, of the next message from a sender to a receiver, both node numbers.
+
+        If the delay is random, the message is counted, so that the next one draws another.
+        """
         if self._one is not None:
             return self._one
         delays = self._plan.delays
@@ -246,7 +259,12 @@ class Delays:
 
 @final
 class Runner:
-    """The nodes of one replication that run here; messages to other nodes are handed to the function `send`."""
+    """The nodes of one replication that run here; messages to other nodes are handed to the function `send`.
+
+    `nodes` has them by number, and `messages_sent` counts what they have sent, to any node. From `horizon` on no more
+    wakes are planned. `lateness`, by node, is the extra delay of its pulls and of their replies, None for none, and
+    `on_contacts` is called with (now, node) when a replica was handed a list of contacts.
+    """
 
     def __init__(
         self,
@@ -262,8 +280,9 @@ class Runner:
     ) -> None:
         """Make these nodes. `instants` returns those of a process, and how many of them come before time zero.
 
-        Events are put into `queue`, under the number `replication`, and told to `listener`; `hazards` decide on faults
-        and lines, if the network has any. Without `send`, all nodes must run here.
+        `run` has the seed words of the replication. Events are put into `queue`, under the number `replication`, and
+        told to `listener`; `hazards` decide on faults and lines, None if the network has none. Without `send`, all
+        nodes must run here.
         """
         self._plan, self._queue, self._listener, self.hazards = plan, queue, listener, hazards
         self._send, self._replication = send, replication
@@ -309,7 +328,10 @@ class Runner:
         return Replica(habits, polls is not None and bool(self._plan.processes.recent[polls]))
 
     def _draw_choices(self, q: int, first: int) -> Iterator[list[NodeId]]:
-        """Yield the nodes that process q asks at each of its wakes, from that with the number `first` on."""
+        """Yield the list of nodes that process q asks at each of its wakes, in order and without end.
+
+        The first is that of the wake with the number `first`; a wake with this number always asks the same nodes.
+        """
         plan, candidates = self._plan, self._candidate_ids(q)
         k, key, gamma = int(plan.processes.ask[q]), int(self._keys[q]), int(self._gammas[q])
         # The position of the node itself is skipped, not cut out: members of a pool share one list, which may be long.
@@ -337,19 +359,19 @@ class Runner:
         return Pull(0, str(pool), contacts_wanted[0] if contacts_wanted else 0)
 
     def start(self, now: float) -> None:
-        """Start all nodes, so that their first wakes are planned."""
+        """Start all nodes at `now`, so that their first wakes are in the queue."""
         for i, node in self.nodes.items():
             self._carry_out(i, now, node.start())
 
     def plan_turns(self, since: float, until: float) -> None:
-        """Put the instants in [since, until) at which these nodes go down or come back into the queue."""
+        """Put the instants in [since, until) at which nodes that run here go down or come back into the queue."""
         if self.hazards:
             for at, turn, i, empties in self.hazards.outages.turns:
                 if i in self.nodes and since <= at < until:
                     self._queue.add(at, TURN, self._replication, 0, i, (turn, empties))
 
     def handle(self, now: float, event: Event) -> None:
-        """Carry out an event of the queue at `now`, which may be later than planned."""
+        """Carry out an event of the queue, for one of these nodes, at `now`, which may be later than planned."""
         at, rank, _, process, _, i, content = event
         if rank in WAKES:
             self._wake(now, at, i, process, content)
@@ -473,9 +495,9 @@ class Runner:
             self._send_reply(now, 0.0, asker, target, pulled, NoReply(pull.query))
 
     def _send_reply(self, now: float, wait: float, asker: int, target: int, pulled: float, message: Message) -> None:
-        """Send a reply, or the message that there is none, from `target` to `asker`; it leaves after its wait in line.
+        """Send a reply, or the message that there is none, from `target` to `asker`.
 
-        `pulled` is the instant at which the pull left.
+        It leaves `wait` units of time from `now`, its wait in line. `pulled` is the instant at which the pull left.
         """
         late = self.lateness[asker][1] if self.lateness else 0.0
         due = now + (self.delays.of(target, asker) + wait + late)
@@ -509,12 +531,12 @@ class Runner:
 
     @property
     def open_queries(self) -> int:
-        """The number of queries that have not ended yet."""
+        """The number of queries of these nodes that have begun and not ended yet."""
         return len(self._due)
 
     @property
     def state(self) -> RunnerState:
-        """The state of the runner, from which others can carry on."""
+        """The state of the runner, from which others can carry on; its queue must have no messages of other runners."""
         memories = {i: node_memory(node) for i, node in self.nodes.items()}
         lines = self.hazards.lines if self.hazards else None
         return RunnerState(
@@ -522,7 +544,11 @@ class Runner:
         )
 
     def resume(self, state: RunnerState) -> None:
-        """Carry on from a state, or its part that is about nodes that run here and messages on their way to them."""
+        """Carry on from a state, or its part that is about nodes that run here and messages on their way to them.
+
+        Messages are put into the queue. What is already in that, and nodes that the state does not have, stay as they
+        are.
+        """
         for i, memory in state.memories.items():
             if i in self.nodes:
                 restore_memory(self.nodes[i], memory)
@@ -540,8 +566,9 @@ class Runner:
 class RunnerState(NamedTuple):
     """The state of a runner at an instant, from which another can carry on.
 
-    It has the memory of every node, the messages on their way, the number of the last message by sender and receiver,
-    when open queries were due by client and number, and the state of lines (None without limited bandwidth).
+    `memories` has that of every node, by number, and `under_way` the messages on their way. `sent` has the number of
+    the last message by (sender, receiver), and `due` the instants at which open queries were due by (client, number of
+    the query). `lines` is the state of lines, None without limited bandwidth.
     """
 
     memories: dict[int, Memory]

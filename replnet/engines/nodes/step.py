@@ -30,7 +30,10 @@ BETWEEN_LOOKS = 4096  # events that happen between two looks at the clock, some 
 
 
 class Lateness(NamedTuple):
-    """The extra time that messages take beyond what the network says; both fields have an entry per group of askers."""
+    """The extra time that messages take beyond what the network says, in its units of time.
+
+    Both fields, `pulls` and `replies`, have an entry per group of askers, by the number of the group.
+    """
 
     pulls: tuple[float, ...]
     replies: tuple[float, ...]
@@ -58,7 +61,7 @@ def run_path(task: Task, replication: int = 0, late: Lateness | None = None) -> 
 def run_to_zero(task: Task, replication: int) -> StepRun:
     """Return the run of a replication at time zero, after a past deep enough to make its state stationary.
 
-    If no past that we can afford is, the run has copies that are `unproven`.
+    If no past that can be afforded is deep enough, the run's `unproven` is above 0.
     """
     plan, run = task.plan, seed_words(task.seed, replication)
     update_ages = process_set(plan, plan.update_clocks, run).age
@@ -77,7 +80,7 @@ def run_to_zero(task: Task, replication: int) -> StepRun:
 
 
 def longest_delay(plan: Plan) -> float:
-    """Return a delay that practically no message on any link exceeds."""
+    """Return the delay, in units of time, that only one in 1e9 messages of the slowest link exceeds."""
     return max(
         float(delay.isf(1e-9)) if isinstance(delay, Law) else delay for delay in (plan.delay, *plan.delays.values())
     )
@@ -85,7 +88,12 @@ def longest_delay(plan: Plan) -> float:
 
 @final
 class StepRun:
-    """The run of all nodes of a replication, from `depth` before time zero up to there, and then on."""
+    """The run of all nodes of a replication, from `depth` before time zero up to there, and then on.
+
+    `unproven` is how many copies at time zero may differ from those of a network that has always been running, and
+    `has_unknown` whether any may be from before the past. `unknown` stands for the departure of such a copy. `runner`
+    has the nodes, and `watcher` their measurements.
+    """
 
     def __init__(self, task: Task, replication: int, depth: float) -> None:
         """Run the replication with this number from `depth` before time zero, up to time zero.
@@ -159,12 +167,12 @@ class StepRun:
                 self._set_initial_copies(now)
 
     def slow_down(self, late: Lateness) -> None:
-        """Make messages take longer from now on, by the times in `late`."""
+        """Make messages take longer from now on, by the times in `late`, which replace any from an earlier call."""
         by_group = list(zip(*late, strict=True))
         self.runner.lateness = [by_group[g] for g in self._plan.group]
 
     def run_until(self, end: float) -> None:
-        """Let all events before `end` happen. Raises OutOfTime past a deadline."""
+        """Let all events before the instant `end` happen. Raises OutOfTime past a deadline."""
         while self._queue.next_at < end:
             require_time()
             self._run_some_events(end)
@@ -187,7 +195,7 @@ class StepRun:
         ]
 
     def _rows_of(self, copies: Copies) -> list[tuple[int, float]]:
-        """Return the copies as (row of the source, departure)."""
+        """Return the copies, which are by source node, as (row of the source, departure)."""
         rows = {int(s): row for row, s in enumerate(self._plan.sources)}
         return [(rows[int(s)], departure) for s, departure in copies.items()]
 
@@ -205,7 +213,7 @@ class StepRun:
         return unproven
 
     def path(self) -> Path:
-        """Run to the horizon, and return the path."""
+        """Run on to the horizon, and return the path; to be called once."""
         task, plan = self._task, self._plan
         self.run_until(task.horizon)
         tally = self.watcher.tally
@@ -227,7 +235,10 @@ class StepRun:
         )
 
     def _final_copies(self) -> Floats:
-        """Return the departures of the copies that all nodes hold at the end, a row per source; NOT_HELD for none."""
+        """Return the departures of the copies that nodes hold at the end, a row per source and a column per node.
+
+        A departure is NOT_HELD where there is no copy.
+        """
         result = np.full((self._plan.sources.size, self._plan.size), NOT_HELD)
         for i, node in self._replicas():
             for row, departure in self._rows_of(node.copies):

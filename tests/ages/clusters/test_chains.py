@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 
-from replnet.ages.clusters.chains import Chain, DownloadChain, birth_rates
+from replnet.ages.clusters.chains import Chain, DownloadChain
 from replnet.ages.clusters.cluster import cluster, cluster_limit
 from replnet.ages.information_age import quadrature
 from replnet.laws import Constant, Exponential
@@ -17,17 +18,8 @@ from replnet.laws import Constant, Exponential
 ONE = Exponential(rate=1)
 
 
-def test_peers_are_distinct_others():
-    # With j of 4 others having it, 2 of 4 miss all of them with chance C(4-j, 2) / C(4, 2).
-    rates = birth_rates(5, 0.0, 1.0, 2)
-    missed = [math.comb(4 - j, 2) / 6 for j in range(5)]
-    assert rates == pytest.approx([(5 - j) * (1 - missed[j]) for j in range(5)], abs=1e-14)
-
-
 @pytest.mark.parametrize(("replicas", "peers", "ask"), [(2, 1, 1), (7, 1, 3), (7, 6, 1), (40, 3, 2)])
 def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
-    from scipy.linalg import expm
-
     copy = Chain(replicas, Exponential(rate=0.4), Exponential(rate=3.0), peers, ask)
     generator = np.diag(np.append(-copy.rates, 0.0)) + np.diag(copy.rates, 1)
     for x in (0.01, 0.3, 1.0, 4.0):
@@ -38,13 +30,7 @@ def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
 
 
 @settings(max_examples=25)
-@given(
-    st.integers(2, 60),
-    st.floats(0.05, 5),
-    st.floats(0.05, 20),
-    st.floats(0.1, 5),
-    st.data(),
-)
+@given(st.integers(2, 60), st.floats(0.05, 5), st.floats(0.05, 20), st.floats(0.1, 5), st.data())
 def test_chain_with_any_updates_agrees_with_the_product(replicas, lam, nu, mu, data):
     peers = data.draw(st.integers(1, replicas - 1))
     ask = data.draw(st.integers(1, replicas))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from replnet.ages.clusters.renewal_limit import MOST_BENDS, bends, poisson_limit, solve_limit
 from replnet.laws import Constant, Exponential, Lattice, Pareto
@@ -22,7 +23,6 @@ def test_limit_against_the_logistic_curve(peers, lam, nu):
 @pytest.mark.parametrize("downloads", [Constant(rate=1), Pareto(3, rate=1)])
 def test_limit_with_poisson_polls_against_its_differential_equation(downloads):
     """Phi' = -nu Phi (1 - H), H = G Phi."""
-    from scipy.integrate import solve_ivp
 
     def flow(x, phi):
         return -4 * phi * (1 - downloads.rate * downloads.excess(x) * phi)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws_of_intervals import FAMILIES, best_constant, laws
-from scipy.integrate import quad
+from laws_of_intervals import FAMILIES, laws
+from paper import values
 
 from replnet.ages.information_age import direct
-from replnet.ages.penalties import currency, source_penalty, update_penalty
+from replnet.ages.penalties import currency
 from replnet.lab.named_formulas import compute
 from replnet.lab.papers.dominance import age_lead, lag_lead
 from replnet.laws import Constant, Exponential, Uniform, law
@@ -24,63 +24,41 @@ ONE, SAME = Exponential(rate=1), Constant(rate=1)
 UNIFORM, ERLANG = Uniform(low=0, high=2), law("erlang(stages=2, rate=1)")  # neither is larger
 
 
-def test_ages_of_a_constant_and_of_an_exponential():
-    """J(x) = x - 1 + exp(-x) up to 1, and exp(-x) from there on."""
-    assert age_lead(SAME, ONE) == pytest.approx((0, math.exp(-1)), abs=ROUNDING)
-    assert age_lead(ONE, SAME) == pytest.approx((-math.exp(-1), 0), abs=ROUNDING)
-    assert age_lead(ONE, ONE) == (0, 0)
-
-
 def test_highest_and_lowest_inside():
-    """J of uniform(0, 2) and Erlang(2): x - x^2/4 - 1 + (1 + x) exp(-2 x) up to 2."""
+    """J(x) = x - 1 + exp(-x) of a constant and an exponential up to 1, and exp(-x) from there on.
+
+    J of uniform(0, 2) and Erlang(2): x - x^2/4 - 1 + (1 + x) exp(-2 x) up to 2.
+    """
+    assert age_lead(SAME, ONE) == pytest.approx((0, math.exp(-1)), abs=ROUNDING)
+    assert age_lead(ONE, ONE) == (0, 0)
     x = np.linspace(0, 2, 400_001)
     j = x - x**2 / 4 - 1 + (1 + x) * np.exp(-2 * x)
     assert age_lead(UNIFORM, ERLANG) == pytest.approx((j.min(), j.max()), abs=1e-10)
 
 
-def test_lags_of_a_constant_and_of_an_exponential():
-    """Under exponential updates of rate 1: exp(-t) / 2 of the ones are later, E[(1 - t - A_U)+] of the others."""
-    t = np.linspace(0, 4, 4001)
-    left = np.maximum(1 - t, 0)
-    lead = np.exp(-t) / 2 - (left - 1 + np.exp(-left))
-    assert lag_lead((SAME, ONE), (ONE, ONE)) == pytest.approx((0, lead.max()), abs=1e-6)
-
-
-@pytest.mark.parametrize(("mu", "sign"), [(1, 1), (5, -1)])
-def test_lags_under_exponential_updates_by_equation_3(mu, sign):
-    """Uniform intervals may be better by all measures, or staler, though no order holds."""
-    updates = Exponential(rate=mu)
-
-    def j(s: float) -> float:
-        return float(ERLANG.age.tail(s) - UNIFORM.age.tail(s))
-
-    found = []
-    for t in (0.0, 0.2, 0.7, 1.5):
-        integral = quad(lambda s: mu * math.exp(-mu * s) * j(s), t, 40, points=[2.0], epsabs=1e-13, limit=200)[0]
-        lead = [currency(direct(law), updates, t).value for law in (UNIFORM, ERLANG)]
-        assert lead[0] - lead[1] == pytest.approx(math.exp(mu * t) * integral, abs=1e-9)
-        found.append(lead[0] - lead[1])
-    lowest, highest = lag_lead((UNIFORM, ERLANG), (updates, updates))
-    assert lowest <= min(found) + ROUNDING
-    assert highest >= max(found)
-    assert (lowest >= -ROUNDING) == (sign > 0) == (found[0] > 0)
-
-
-def test_exponential_downloads_put_all_updates_in_one_order():
-    """Their lags are exponential, L(t) = L(0) exp(-t), whatever the order of the updates."""
-    lowest, highest = lag_lead((ONE, ONE), (ERLANG, UNIFORM))
-    gain = direct(ONE).freshness(ERLANG).value - direct(ONE).freshness(UNIFORM).value
-    assert (lowest, highest) == pytest.approx((0, gain), abs=TOLERANCE)
-    assert gain > 0.01
-    for w in ("x", "x^3", "log(1+x)", "threshold(2)"):
-        costs = [source_penalty(direct(ONE), updates, w).value for updates in (ERLANG, UNIFORM)]
-        assert costs[1] - costs[0] == pytest.approx(gain * quad_of(w), rel=1e-6)
-
-
-def quad_of(w: str) -> float:
-    """E[w] of an exponential."""
-    plain = {"x": lambda x: x, "x^3": lambda x: x**3, "log(1+x)": math.log1p, "threshold(2)": lambda x: float(x >= 2)}
-    return quad(lambda x: plain[w](x) * math.exp(-x), 0, 60, points=[2.0], epsabs=1e-12, limit=200)[0]
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ((SAME, ONE), (ONE, ONE)),
+        # Uniform intervals may be better by all measures, or staler, though no order holds.
+        ((UNIFORM, ERLANG), (ONE, ONE)),
+        ((UNIFORM, ERLANG), (Exponential(rate=5), Exponential(rate=5))),
+        # Under exponential downloads lags are exponential, whatever the order of the updates.
+        ((ONE, ONE), (ERLANG, UNIFORM)),
+    ],
+)
+def test_lags_are_farthest_apart_where_currencies_are(pairs):
+    """As seen at steps of 0.01, of which the largest lead is missed by a half: by about 1e-5."""
+    first, second = zip(*pairs, strict=True)
+    lead = [
+        currency(direct(first[0]), first[1], t).value - currency(direct(second[0]), second[1], t).value
+        for t in np.linspace(0, 4, 401)
+    ]
+    lead.append(0.0)  # at last
+    lowest, highest = lag_lead(*pairs)
+    assert (lowest, highest) == pytest.approx((min(lead), max(lead)), abs=5e-5)
+    assert lowest <= min(lead) + TOLERANCE
+    assert highest >= max(lead) - TOLERANCE
 
 
 @pytest.mark.slow
@@ -88,32 +66,19 @@ def quad_of(w: str) -> float:
 @given(laws, laws, st.sampled_from(FAMILIES))
 def test_lags_are_in_the_order_of_the_laws(first, other, family):
     """P2P Theorem 2, Staleness Theorem 8 in the direction that holds; a constant is larger than all (Lemma 3)."""
-    for second in (family(first.rate), best_constant(first)):
+    constant = Constant(period=first.mean)
+    for second in (family(first.rate), constant):
         lowest, highest = age_lead(first, second)
         for pairs in (((first, second), (other, other)), ((other, other), (second, first))):
             least, most = lag_lead(*pairs)
             assert lowest < -ROUNDING or least >= -TOLERANCE
             assert highest > ROUNDING or most <= TOLERANCE
-    assert age_lead(best_constant(first), first)[0] >= -ROUNDING
-
-
-@pytest.mark.parametrize(("age", "sign"), [(0.2, -1), (1.2, 1)])
-def test_update_penalties_of_laws_without_order_differ_in_sign(age, sign):
-    """Staleness Theorem 9: by a weight around one age the penalty is the chance of a higher age, which J orders."""
-    bump = f"exp(-((x - {age}) / 0.05)^2)"
-    uniform, erlang = (update_penalty(direct(one), ONE, bump).value for one in (UNIFORM, ERLANG))
-    mass = 0.05 * math.sqrt(math.pi)
-    assert math.copysign(1, erlang - uniform) == sign
-    assert (erlang - uniform) / mass == pytest.approx(ERLANG.age.tail(age) - UNIFORM.age.tail(age), abs=2e-3)
+    assert age_lead(constant, first)[0] >= -ROUNDING
 
 
 def test_the_formula_by_name():
-    found = {
-        (group, metric): prediction.value
-        for group, metric, prediction in compute(
-            "second-order", larger="constant(rate=1)", smaller="exponential(rate=1)", other="exponential(rate=1)"
-        )
-    }
+    one = "exponential(rate=1)"
+    found = values("second-order", larger="constant(rate=1)", smaller=one, other=one)
     gain = -math.expm1(-1) - 0.5
     assert found["as downloads", "freshness_gain"] == pytest.approx(gain, abs=TOLERANCE)
     # As updates: G_U uniform on (0, 1), of which an exponential age is exceeded with chance exp(-1) by constant ones.

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
+from paper import values
 
-from replnet.lab.named_formulas import compute
-from replnet.lab.papers.p2p import cascade_freshness
-from replnet.laws import Exponential
 from replnet.text.errors import InputError
 
-
-def rows(**arguments) -> dict[tuple[str, str], float]:
-    return {(group, metric): one.value for group, metric, one in compute("level-rates", **arguments)}
+rates_of = partial(values, "level-rates")
 
 
 def test_the_rule_of_the_paper():
     """rates mu ((i + 1)^rho - 1); with rho = 2 the product of 1 - (i + 1)^-2 is (n + 2) / (2 (n + 1))."""
     for levels in (1, 3, 40):
-        found = rows(updates=3, levels=levels, growth=2)
+        found = rates_of(updates=3, levels=levels, growth=2)
         assert found["last level", "rate"] == pytest.approx(3 * ((levels + 1) ** 2 - 1), rel=1e-8)
         assert found["last level", "freshness"] == pytest.approx((levels + 2) / (2 * (levels + 1)), rel=1e-12)
         assert found["any depth", "freshness"] == pytest.approx(0.5, rel=1e-12)
@@ -29,15 +26,15 @@ def test_the_rule_of_the_paper():
 def test_products_over_all_levels():
     """Of 1 - k^-3 it is cosh(pi sqrt(3) / 2) / (3 pi); where the growth is 1 or less it vanishes."""
     known = math.cosh(math.pi * math.sqrt(3) / 2) / (3 * math.pi)
-    assert rows(updates=1, levels=2, growth=3)["any depth", "freshness"] == pytest.approx(known, rel=1e-12)
+    assert rates_of(updates=1, levels=2, growth=3)["any depth", "freshness"] == pytest.approx(known, rel=1e-12)
     for growth in (0.5, 1):
-        assert rows(updates=1, levels=2, growth=growth)["any depth", "freshness"] == 0
-    assert rows(updates=1, levels=9, growth=1)["last level", "freshness"] == pytest.approx(1 / 10, rel=1e-12)
+        assert rates_of(updates=1, levels=2, growth=growth)["any depth", "freshness"] == 0
+    assert rates_of(updates=1, levels=9, growth=1)["last level", "freshness"] == pytest.approx(1 / 10, rel=1e-12)
 
 
 @pytest.mark.parametrize(("growth", "target"), [(1.2, 0.5), (2, 0.9), (2, 0.3), (1.05, 0.5)])
 def test_a_target_is_kept_at_any_depth(growth, target):
-    depths = [rows(updates=2, levels=n, growth=growth, target=target) for n in (1, 5, 60)]
+    depths = [rates_of(updates=2, levels=n, growth=growth, target=target) for n in (1, 5, 60)]
     kept = [found["last level", "freshness"] for found in depths]
     assert kept[0] > kept[1] > kept[2] > target
     assert [found["any depth", "freshness"] for found in depths] == pytest.approx([target] * 3, rel=1e-12)
@@ -45,8 +42,8 @@ def test_a_target_is_kept_at_any_depth(growth, target):
 
 def test_what_rates_cost():
     """Two levels of rates 3 and 8 below a source with two replicas each: of 6 replicas 2 are on the first level."""
-    found = rows(updates=1, levels=2, growth=2, branching=2)
-    even = rows(updates=1, levels=2, growth=2)["equal rates", "source_load"]
+    found = rates_of(updates=1, levels=2, growth=2, branching=2)
+    even = rates_of(updates=1, levels=2, growth=2)["equal rates", "source_load"]
     assert found["slow on top", "source_load"] == pytest.approx(6, rel=1e-8)
     assert found["fast on top", "source_load"] == pytest.approx(16, rel=1e-8)
     assert found["slow on top", "replica_rate"] == pytest.approx((2 * 3 + 4 * 8) / 6, rel=1e-8)
@@ -55,20 +52,6 @@ def test_what_rates_cost():
     assert (even / (even + 1)) ** 2 == pytest.approx(found["last level", "freshness"], rel=1e-8)
 
 
-def test_any_order_of_the_levels_is_as_fresh():
-    rates = [2 * ((i + 1) ** 1.5 - 1) for i in (1, 2, 3)]
-    known = rows(updates=2, levels=3, growth=1.5)["last level", "freshness"]
-    for order in (rates, rates[::-1]):
-        laws = [Exponential(rate=rate) for rate in order]
-        assert cascade_freshness(Exponential(rate=2), laws).value == pytest.approx(known, abs=1e-9)
-
-
-def test_very_wide_and_deep_trees():
-    found = rows(updates=1, levels=200, growth=1.5, branching=1000)
-    # Nearly all replicas are on the last level.
-    assert found["slow on top", "replica_rate"] == pytest.approx(found["last level", "rate"], rel=2e-5)
-
-
 def test_no_rule_keeps_a_target_without_growth():
     with pytest.raises(InputError, match=r"growth: 1 leaves no freshness at great depth \(a number above 1"):
-        rows(updates=1, levels=2, growth=1, target=0.5)
+        rates_of(updates=1, levels=2, growth=1, target=0.5)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from paper import values
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
@@ -18,52 +19,33 @@ from replnet.text.errors import InputError
 PAIRS = [(5, 5), (5, 10), (5, 2.5), (5, 3), (5, 3.1), (5, 4), (4, 6), (0.3, 0.1), (7, 25)]
 
 
-def over_phases(updates: float, downloads: float) -> list[float]:
-    """The lowest, the mean and the highest."""
-    return [value for _, _, value in phase_lock(updates, downloads)]
-
-
-def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -> float:
-    """The plain way: every download in turn, until the next."""
-    stale = 0.0
-    for k in range(rounds):
-        age = (k * downloads + phase) % updates
-        stale += max(downloads - (updates - age), 0.0)
-    return stale / (rounds * downloads)
-
-
 @pytest.mark.parametrize(("updates", "downloads"), PAIRS)
 def test_staleness_phase_by_phase(updates, downloads):
-    """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
-    (lowest, mean, highest), p = over_phases(updates, downloads), span_ratio(downloads, updates)
+    """Every download in turn, until the next, in 12 rounds of all places and from phases all over the first place."""
+    (lowest, mean, highest), p = (one for _, _, one in phase_lock(updates, downloads)), span_ratio(downloads, updates)
     assert p is not None
-    width, rounds = updates / p.denominator, 12 * p.denominator
-    inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]
+    phases = (np.arange(40) + 0.5) / 40 * updates / p.denominator
+    ages = (phases[:, None] + np.arange(12 * p.denominator) * downloads) % updates
+    inside = (np.maximum(downloads - (updates - ages), 0) / downloads).mean(axis=1)
     assert lowest <= min(inside)
     assert max(inside) <= highest
-    assert sum(inside) / 40 == pytest.approx(mean, rel=1e-9)
+    assert inside.mean() == pytest.approx(mean, rel=1e-9)
     # Piecewise linear: the ends are half a step beyond the first and the last.
     assert min(inside) - lowest == pytest.approx((highest - lowest) / 80, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(("updates", "downloads"), [*PAIRS, (5, math.pi), (1, math.sqrt(2))])
 def test_the_mean_over_phases_is_that_of_independent_ages(updates, downloads):
+    found = values("phase-lock", updates=updates, downloads=downloads)
     known = staleness(direct(Constant(period=downloads)), Constant(period=updates)).value
-    assert over_phases(updates, downloads)[1] == pytest.approx(known, rel=1e-9)
+    assert found["mean", "staleness"] == pytest.approx(known, rel=1e-9)
 
 
 def test_an_irrational_ratio_has_no_phase():
-    lowest, mean, highest = over_phases(5, math.pi)
-    assert lowest == mean == highest
-    found = compute("phase-lock", updates=5, downloads=5)
-    assert [(group, metric, one.value) for group, metric, one in found] == [
-        ("lowest", "staleness", 0), ("mean", "staleness", 0.5), ("highest", "staleness", 1),
-    ]  # fmt: skip
+    assert len(set(values("phase-lock", updates=5, downloads=math.pi).values())) == 1
+    assert [*values("phase-lock", updates=5, downloads=5).values()] == [0, 0.5, 1]
     with pytest.raises(InputError, match="updates: 0 is not"):
         compute("phase-lock", updates=0, downloads=1)
-
-
-# ---- Queries
 
 
 @pytest.mark.parametrize("updates", [Exponential(rate=1), Pareto(3, rate=2), Constant(period=0.7)])
