@@ -192,7 +192,7 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _rest(self) -> GrowingCurve:
-        """The factor of P(age > x) that comes from replicas that are not asked, a curve: a mean over samples of polls."""
+        """The factor of P(age > x) that comes from replicas that are not asked, as a curve: a mean over samples."""
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)
