@@ -23,7 +23,7 @@ VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versio
 
 @final
 class Steps(NamedTuple):
-    """A function of time that has each of these values from the instant in `times` on, until the next."""
+    """A function of time that is values[i] from times[i] until times[i + 1]; the last value lasts for ever."""
 
     times: Floats
     values: Floats
@@ -35,9 +35,10 @@ class Steps(NamedTuple):
 
 @final
 class Case(NamedTuple):
-    """Versions that the source and its replicas, by name, may have had over time, as numbers.
+    """The versions that the `source` and its replicas (`copies`, by name) may have had over time, as numbers.
 
-    A newer version has a larger number. Unless `counted`, any number of updates may lie between two versions.
+    A newer version has a larger number. If `counted`, numbers differ by the updates in between; else any number of
+    updates may lie between two versions.
     """
 
     source: Steps
@@ -56,7 +57,11 @@ class Case(NamedTuple):
 
 @final
 class Cases(NamedTuple):
-    """Three cases: every node as it was last seen, replicas as fresh as they can have been, and as stale."""
+    """Three cases of what versions all nodes had over time, as far as visits tell.
+
+    They are: every node as it was last seen (`measured`), replicas as fresh as they can have been (`least`), and as
+    stale (`most`).
+    """
 
     measured: Case
     least: Case
@@ -134,7 +139,11 @@ def staleness_of(case: Case, name: str, cuts: Floats) -> StalenessSums:
 
 
 def stale_counts(case: Case, cuts: Floats) -> Floats:
-    """Return for how long 0, 1, ..., all replicas were stale at once, by that number and by the span between cuts."""
+    """Return for how long exactly 0, 1, ..., all replicas were stale at once, between neighbouring cuts.
+
+    The array has a row for each number of stale replicas, and a column for each span between the ascending instants
+    `cuts`.
+    """
     edges = spans(cuts, case.source.times, *(copy.times for copy in case.copies.values()))
     stale = np.sum([case.stretches(name, edges).stale > 0 for name in case.copies], axis=0)
     lengths = np.diff(edges)

@@ -267,7 +267,7 @@ class _Trees:
         self.clear()
 
     def _usable_pulls(self, kind: int, reachable: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
-        """Yield every pull of a kind, given by number: its rate per node asked, delay, the most nodes asked, their kinds.
+        """Yield every pull of a kind, given by number: rate per node asked, delay, most nodes asked, and their kinds.
 
         Kinds asked that are not `reachable` from the source are left out. A pull that asks several nodes at once counts
         as single pulls of fewer nodes, which make copies no fresher.
