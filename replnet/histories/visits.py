@@ -45,7 +45,8 @@ class VisitOrder:
     """The order of versions as far as it is known, in arrays with an element per version.
 
     `ranks` is one order of all. `low` and `high` bound the place of a version on a scale where those that the source
-    was seen with are 0, 1, 2, ...; they are the same where that place is known.
+    was seen with are 0, 1, 2, ...; they are the same where that place is known. `whole` has the versions themselves if
+    these are whole numbers, of which each update makes a larger one; else it is None.
     """
 
     ranks: Ints
@@ -57,7 +58,12 @@ class VisitOrder:
 @final
 @dataclass(frozen=True, eq=False)
 class Visits:
-    """The visits of each node: their instants in ascending order, and the numbers of the versions that it had then."""
+    """The visits of each node (`nodes`): their instants in ascending order, and the numbers of its versions then.
+
+    `source` names the node that the others copy, `order` is that of the versions, and `first_seen` has, for each
+    version, when any node was first seen with it. `notes` are texts, and `complete` says that there is a visit at every
+    change.
+    """
 
     nodes: dict[str, tuple[Floats, Ints]]
     source: str
@@ -125,7 +131,7 @@ def _table(record: RecordSource) -> tuple[str, Any]:
 
 
 def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
-    """Yield each time in a column of a table with its place in the record, such as "NAME: row 1"."""
+    """Yield each time in a column of a table, after its place in the record, such as "NAME: row 1"."""
     return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
 
 
@@ -164,10 +170,10 @@ def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: 
 
 
 def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits:
-    """Return changes at ascending `times` as visits: versions count the changes of the source; replicas copy it.
+    """Return changes at ascending `times` as visits, of which there is one at every change.
 
-    `nodes` has the name of the node that changed for each; what a replica has is the last version of the source by
-    then.
+    `nodes` has, for each change, the name of the node that changed. A version is the number of changes of the source so
+    far, and a replica that changes takes the version that the source has just then.
     """
     changes = np.unique(times[nodes == source])
     codes = np.searchsorted(changes, times, side="right")
