@@ -159,7 +159,7 @@ def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
 @final
 @dataclass(frozen=True)
 class Crash:
-    """A fault by which nodes, given by number, crash, each by itself."""
+    """A `fault` by which `nodes`, given by number, crash: all on schedule, or each by itself at random times."""
 
     fault: Fault
     nodes: tuple[int, ...]
@@ -173,9 +173,9 @@ class Crash:
 @final
 @dataclass(frozen=True, eq=False)
 class LinkFault:
-    """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever.
+    """A `fault` of messages between two sides, in both directions: all are lost for some time, or a share for ever.
 
-    `side` has bits by node: ONE, OTHER, both for a node on both sides, or 0 for one on neither.
+    `side` is an array of bits by number of node: ONE, OTHER, both for a node on both sides, or 0 for one on neither.
     """
 
     fault: Fault
