@@ -70,7 +70,7 @@ class HalfLine:
 
 
 class Integral(NamedTuple):
-    """The value of an integral, and a bound on its error."""
+    """The `value` of an integral, and a bound on its absolute `error`, 0 or more."""
 
     value: float
     error: float
@@ -154,9 +154,9 @@ def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float
 
 
 def _formula(copy: InformationAge) -> Function | None:
-    """Return the tail far out as a function of x, up to a constant factor, where it follows from that of other ages.
+    """Return P(age > x) for large x, up to a constant factor, as a function of x made of the tails of other ages.
 
-    It does for sums, the freshest of several copies and delays; None for any other age.
+    There is one for sums, the freshest of several copies and delays; None for any other age.
     """
     if isinstance(copy, Sum):
         leaves = [half_line_law(leaf) for leaf in copy.summands]

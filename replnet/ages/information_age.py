@@ -275,7 +275,7 @@ class Sum(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Best(InformationAge):
-    """The age of the freshest of several copies: the smallest of their independent ages.
+    """The age of the freshest of several copies: the smallest of their independent ages, `copies`.
 
     `rests_on` is the basis on which they are taken as independent.
     """
@@ -312,7 +312,7 @@ class Best(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Delayed(InformationAge):
-    """The age X + delay: every reply is `delay` old when it arrives."""
+    """The age X + delay, with X the age `copy`: every reply is `delay` old when it arrives."""
 
     copy: InformationAge
     delay: float

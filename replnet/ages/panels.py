@@ -32,7 +32,7 @@ def thin_out(points: Iterable[float]) -> tuple[float, ...]:
 
 
 def soft_marks(law: Law) -> tuple[float, ...]:
-    """Return some quantiles of the law, ascending, finite and above 0, which show on what scales its tail falls."""
+    """Return up to 8 upper quantiles of the law, ascending, finite and above 0: the scales on which its tail falls."""
     points = np.asarray(law.isf(QUANTILES), dtype=float)
     return tuple(np.unique(points[(points > 0) & np.isfinite(points)]).tolist())
 

@@ -100,7 +100,7 @@ def power(n: float = 0.0) -> Weight:
 
 
 def threshold(start: float) -> Weight:
-    """Return the weight that is 1 from age `start` on, and 0 before; raise FieldError for a negative start."""
+    """Return the weight that is 1 from age `start` on, and 0 before; raise FieldError if it is negative or infinite."""
     if finite("threshold", start) < 0:
         raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
     return Weight(

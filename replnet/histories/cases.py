@@ -46,9 +46,10 @@ class Case(NamedTuple):
     counted: bool = True
 
     def stretches(self, name: str, edges: Floats) -> Stretches:
-        """Return the stretches of the replica `name` between neighbouring edges, among which are all steps of either.
+        """Return the stretches of the replica `name` between neighbouring `edges`: all steps of it and of the source.
 
-        A copy of some version left the source when that last had a version that is no newer.
+        The departure of a copy is the instant at which the source got its last version that is no newer, minus infinity
+        if it never had one.
         """
         versions = self.copies[name].at(edges[:-1])
         departures = np.append(-np.inf, self.source.times)[np.searchsorted(self.source.values, versions, side="right")]
@@ -97,7 +98,10 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
 
 
 def _newest_of(times: Floats, versions: Floats) -> Steps:
-    """Return the newest version by time, of these versions and when each came, which ascends but may have ties."""
+    """Return the newest version so far as a function of time, given `versions` and the `times` at which each came.
+
+    The times ascend, and several may be the same.
+    """
     is_last = np.append(times[1:] > times[:-1], True)
     return Steps(times[is_last], np.maximum.accumulate(versions)[is_last])
 
@@ -126,8 +130,8 @@ _newest, _oldest = np.maximum, np.minimum
 def staleness_of(case: Case, name: str, cuts: Floats) -> StalenessSums:
     """Return the integrals of staleness, staleness age and missing updates of the replica `name` between cuts.
 
-    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them;
-    the staleness age is, while it has a version from before the first that the source was seen with.
+    `cuts` are ascending instants. If the case does not count updates, missing updates are infinite where the replica is
+    stale; the staleness age is infinite where it has a version from before the first that the source was seen with.
     """
     edges = spans(cuts, case.source.times, case.copies[name].times)
     stretches = case.stretches(name, edges)

@@ -92,7 +92,7 @@ class Fit:
 @final
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Intervals as distinct values in ascending order with their counts, and the `step` in which they are written.
+    """Intervals as distinct `values` in ascending order with their `counts`, and the `step` in which they are written.
 
     Intervals are multiples of `step`, which is 0 if they may be any numbers.
     """

@@ -38,7 +38,7 @@ class StalenessSums(NamedTuple):
 
 
 def within(times: Floats, start: float, end: float) -> Floats:
-    """Return those of these instants that lie from `start` to `end`, with these two."""
+    """Return those of the instants `times` that lie from `start` to `end`, both included, in their order."""
     return times[(times >= start) & (times <= end)]
 
 

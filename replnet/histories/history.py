@@ -152,7 +152,8 @@ def ranks(values: Floats) -> Floats:
 def decay(rho: Floats, n: int) -> float:
     """Return the exponent b of the correlation rho(h) = c h^-b, fitted to the lags before rho first drowns in noise.
 
-    `rho` has the correlations of `n` values at lags 1, 2, ...; NaN if fewer than 5 lags are above the noise.
+    `rho` has the correlations of `n` values at lags 1, 2, ..., and noise is what is below 2 / sqrt(n). NaN if fewer
+    than 5 lags come before it.
     """
     drowned = np.flatnonzero(rho < 2 / math.sqrt(n))
     lags_above_noise = int(drowned[0]) if drowned.size else rho.size

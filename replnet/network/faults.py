@@ -75,7 +75,11 @@ Share = Annotated[float, BeforeValidator(part_of_one("a share of messages")), Fi
 
 @final
 class Fault(Part):
-    """A fault as users write it: exactly one of crash, cut and lose."""
+    """A fault as users write it: exactly one of `crash`, `cut` and `lose`, with names of nodes and when it happens.
+
+    That is once, for some time or for ever, or again and again, by the laws of the times without and with it;
+    a loss of messages lasts for ever.
+    """
 
     crash: NodeNames | None = Field(None, description=f"nodes that crash and forget what they have asked for: {NAMES}")
     cut: Sides | None = Field(None, description=f"two sides between which no message passes, each {NAMES}")

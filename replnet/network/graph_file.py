@@ -99,7 +99,7 @@ def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DE
 def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     """Return the data of a specification from the text of a GraphML document; raise InputError if it is none.
 
-    `name` is that of its file, for messages.
+    `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
     import networkx as nx
 
@@ -232,7 +232,7 @@ class _GraphML:
 def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     """Return the data of a specification from the text of a node-link JSON document; raise InputError if it is none.
 
-    `name` is that of its file, for messages.
+    `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
     right = '{"nodes": [{"id": ...}, ...], "links": [{"source": ..., "target": ...}, ...]}'
     try:

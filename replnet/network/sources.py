@@ -82,8 +82,8 @@ def sources_of(spec: AggregateShape) -> Sources:
 def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
     """Return an array of the downloads of every source per unit of time, by all replicas together.
 
-    They are the list in the field `allocate`, or the solution of the policy that it names; all 0 if the budget is.
-    Raise FieldError if the policy has none.
+    They are the list in the field `allocate`, or the solution of the policy that it names, all 0 if the budget is 0.
+    Raise FieldError if the policy has no solution.
     """
     if not isinstance(spec.allocate, str):
         return np.array(spec.allocate)

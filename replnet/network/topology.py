@@ -340,7 +340,7 @@ class Topology:
 
     @cached_property
     def bandwidth(self) -> Floats | None:
-        """The bandwidth of every node, inf where it has no limit; None if no node has one."""
+        """The bandwidth of every node, messages per unit of time, inf without a limit; None if no node has a limit."""
         if not any("bandwidth" in block.about for block in self.blocks):
             return None
         return np.asarray(self._spread((block.about.get("bandwidth", np.inf) for block in self.blocks), float))
@@ -506,7 +506,7 @@ class Topology:
 
     @property
     def clocks(self) -> Clocks:
-        """The clocks that processes wake by."""
+        """The clocks that processes wake by; the field `clock` of `processes` has their numbers."""
         return self._columns[1]
 
     def node_kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:

@@ -103,10 +103,10 @@ class CopyAges(ABC):
         return self._fill_in_extremes(self._freshness(), 1.0, 0.0)
 
     def source_penalty(self, by: Weight) -> Floats:
-        """Return, for each source, the mean cost `by` of the time since its copy became stale.
+        """Return, for each source, the mean cost `by` of the time since its copy became stale, 0 while it is fresh.
 
-        `by` is a weight, a function of a time. It is 0 while the copy is fresh and for sources that never change; the
-        limit of the weight without downloads.
+        `by` is a weight, a function of a time. The mean is 0 for sources that never change, and the limit of the weight
+        at infinity for those that change and are never downloaded.
         """
         if by == ONE:
             return 1 - self.freshness()
@@ -149,7 +149,7 @@ class CopyAges(ABC):
 
     @abstractmethod
     def _mean_weight(self, by: Weight) -> Floats:
-        """Return, for each source, the mean of w2 at the age of its copy, w2 the integral of the weight `by`."""
+        """Return, for each source, the mean of w2(X), X the age of its copy, w2 the integral of the weight `by`."""
 
     @abstractmethod
     def _ages(self) -> Iterator[tuple[InformationAge, Ints]]:
@@ -168,9 +168,9 @@ class CopyAges(ABC):
         return sum(np.unique(self.sources.rates[members]).size for _, members in self.sources.members())
 
     def _by_ages(self, value: Callable[[InformationAge, Law], Prediction]) -> Floats:
-        """Return `value(age, law of updates)` for each source, computed once for each distinct pair.
+        """Return what `value(age, law of updates)` predicts for each source, computed once for each distinct pair.
 
-        It is 0 for sources that never change. Raise NoFormulaError if there are too many pairs.
+        It is 0 for sources that never change. Raise NoFormulaError if there are more than 300 pairs, or 2,000 laws.
         """
         result, pairs, place = np.zeros(self.sources.size), 0, np.full(self.sources.size, -1)
         laws = list(self._changes()) if self._update_law_count <= MOST_DISTINCT else []
@@ -527,9 +527,10 @@ def _reason_for_infinity(system: ManySources) -> str:
 def _any_and_all_fresh(
     system: ManySources, view: BestOfView, copies: CopyAges, freshness: Floats
 ) -> tuple[Prediction, Prediction]:
-    """Predict the shares of time in which at least one copy is fresh, and in which all copies of a view are.
+    """Predict two shares of time: that in which the copy of at least one source is fresh, and that in which all are.
 
-    `freshness` is that of each of its `copies`.
+    The copies are those of a view, and `freshness` has that of each source's. Both are without a value, but with a
+    reason, if copies are not independent.
     """
     m, j, choices, basis = system.spec.replicas, view.ask, [freshness], joint_basis([copies.basis, SOURCES])
     if not system.independently:

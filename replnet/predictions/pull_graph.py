@@ -57,7 +57,7 @@ class PullGraph:
 
     @property
     def limits(self) -> npt.NDArray[np.float64] | None:
-        """The bandwidth of every node (infinity: no limit), or None if no node has a limit."""
+        """The bandwidth of every node, messages per unit of time (inf: no limit), or None if no node has a limit."""
         return self.topology.bandwidth
 
     @property
@@ -174,7 +174,7 @@ class PullGraph:
         return [i for asker in self.askers_of(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
     def _process_by_node(self, purpose: int) -> Ints:
-        """Return the number of every node's process for this purpose: -1 without one, -2 with several."""
+        """Return an array of the number of every node's process for this purpose: -1 for none, -2 for several."""
         node = self.topology.processes.node
         processes = np.flatnonzero(self.topology.processes.purpose == purpose)
         result = np.full(self.topology.size, -1)

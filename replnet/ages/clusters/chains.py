@@ -95,7 +95,7 @@ class Cluster(InformationAge):
 
     @cached_property
     def chance_missed(self) -> Array:
-        """The chance that a client asks none of the j replicas that know of something new, for j from 0 to all."""
+        """The chances that a client asks none of the j replicas that know of something new, by j from 0 to all."""
         return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
 
 
@@ -124,7 +124,10 @@ def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Ar
 
 @final
 class Chain(Cluster):
-    """The age of the freshest of `ask` copies in a cluster with Poisson downloads and Poisson polls, exact."""
+    """The exact age of the freshest of `ask` copies in a cluster whose downloads and polls are both Poisson.
+
+    It is computed from a chain: the number of replicas that know of something new, which grows one by one.
+    """
 
     basis = CHAIN
 

@@ -130,7 +130,7 @@ def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *,
 
     Each replica downloads at intervals of law `downloads`, and pulls from `peers` random others at intervals of law
     `polls` (None: never). Whether the age is exact depends on laws and sizes, as its basis says. Raises FieldError (a
-    ValueError) for shapes that cannot be.
+    ValueError) unless `replicas` is 1 or more, `peers` from 0 to replicas - 1, and `ask` from 1 to `replicas`.
     """
     _require_shape(replicas, peers, ask)
     if polls is None or peers == 0 or ask == replicas:
@@ -158,7 +158,7 @@ def sampled_size(peers: int, ask: int) -> int:
 
 
 def _require_shape(replicas: int, peers: int, ask: int) -> None:
-    """Raise FieldError if no cluster has so many replicas, `peers` asked in a poll and `ask` by a client."""
+    """Raise FieldError unless replicas >= 1, `peers` is from 0 to replicas - 1, and `ask` from 1 to replicas."""
     if replicas < 1:
         raise FieldError("replicas", f"{replicas} is no cluster", "1 or more")
     if not 0 <= peers < replicas:

@@ -96,7 +96,7 @@ class ClusterLimit(Cluster):
 
     @cached_property
     def _single(self) -> GrowingCurve:
-        """The tail of one replica's age."""
+        """The tail P(age > x) of a single replica's copy, as a curve that is computed as far as it is needed."""
         return GrowingCurve(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
 
 
@@ -187,10 +187,10 @@ class LimitSolution:
         return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=edges[-1])
 
     def _own_part(self, inside: Array, width: float) -> Array:
-        """Return what a panel itself adds to the chance that no poll brings newer data, as a matrix.
+        """Return a square matrix: times the values of `misses` at a panel's points, it is what these add to K there.
 
-        It takes the values of `misses` at the panel's points to what they add there. `inside` are the points from the
-        panel's begin.
+        K is the chance that no poll brings newer data. `inside` are the panel's points, from its begin, and `width` is
+        its width.
         """
         row, low, wide = split_points(np.array([0.0, width]), self.elapsed.edges, inside)
         y = low[:, None] + wide[:, None] * GAUSS_NODES

@@ -49,10 +49,10 @@ SourceRates = tuple[tuple[float, float], ...]  # pairs of a rate of pulls from t
 @final
 @dataclass(frozen=True, eq=False)
 class NodeKinds:
-    """The nodes of a network by kind: the kind of each node (`of`), the number of nodes of each kind, and their pulls.
+    """The nodes of a network by kind, a number from 0 on: the kind of each node is `of`, by node.
 
-    Nodes of a kind pull alike and are pulled from alike. For each kind, `source_rates` has the pulls from the source,
-    as pairs of rate and delay, and `pulls` those from other nodes.
+    Nodes of a kind pull alike and are pulled from alike. For each kind, `sizes` has the number of its nodes,
+    `source_rates` a node's pulls from the source, as pairs of rate and delay, and `pulls` those from other nodes.
     """
 
     of: dict[int, int]
@@ -139,9 +139,9 @@ def group_nodes(
 
 
 def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
-    """Return the list that a node asks in this pull, with the node itself added.
+    """Return the set of nodes that `node` may ask in this pull, with the node itself added.
 
-    A list of more than 200 nodes is returned as it is.
+    A set of more than 200 nodes is returned as it is.
     """
     if node in pull.among or len(pull.among) > WIDE:
         return pull.among

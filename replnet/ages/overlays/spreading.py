@@ -220,9 +220,9 @@ def _is_forest(kinds: NodeKinds, pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _columns(pairs: Pairs) -> PairMessages:
-    """Return pulls as columns, sorted by asker and node asked, from a mapping of such pairs.
+    """Return pulls as columns, sorted by asker and node asked, from a mapping of pairs (asker, asked).
 
-    Its values are the rate, the delay of replies, and the number of nodes asked.
+    The values of the mapping are the rate, the delay of replies, and the number of nodes asked.
     """
     number = {pair: at for at, pair in enumerate(sorted(pairs))}
     askers, nodes_asked = np.array([*number], np.int64).reshape(-1, 2).T
