@@ -127,7 +127,7 @@ class InformationAge(ABC):
 
 
 def resolution(edges: Array) -> float:
-    """Return the absolute tolerance of a curve that is fitted from these edges: 1e-11, or 1e-7 if they are over 100."""
+    """Return the absolute error allowed in a curve fitted from `edges`: 1e-11, or 1e-7 for more than 100 edges."""
     return RESOLVED if len(edges) <= 100 else ROUGH
 
 

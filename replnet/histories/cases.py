@@ -107,7 +107,7 @@ def _newest_of(times: Floats, versions: Floats) -> Steps:
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
-    """Return the versions of the replicas over time, by name, as `scale` numbers them.
+    """Return the versions of the replicas over time, by name, as numbers: version i has the number scale[i].
 
     From each visit to the next, a replica has what `choose` makes of the numbers at the first and at the second.
     """

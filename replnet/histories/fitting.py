@@ -246,12 +246,12 @@ def log_density(law: Law, x: Floats) -> Floats:
 
 
 def _exponential(sample: Sample) -> Law:
-    """Return the likeliest exponential law."""
+    """Return the likeliest exponential law of a sample, that with its mean."""
     return Exponential(mean=sample.mean)
 
 
 def _lognormal(sample: Sample) -> Law:
-    """Return the likeliest lognormal law."""
+    """Return the likeliest lognormal law of a sample, by mean and deviation of the logarithms of intervals."""
     logs = np.log(sample.values)
     centre = sample.average(logs)
     return Lognormal(math.sqrt(sample.average((logs - centre) ** 2)), scale=math.exp(centre))

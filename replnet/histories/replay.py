@@ -56,7 +56,10 @@ def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end:
 
 
 def _last(times: Floats, at: Floats) -> Floats:
-    """Return, for each instant in `at`, the last of `times` at or before it; these ascend and begin early enough."""
+    """Return, for each instant in `at`, the last of `times` at or before it.
+
+    `times` ascend, and the first must not come after any instant in `at`.
+    """
     return times[np.searchsorted(times, at, side="right") - 1]
 
 

@@ -150,10 +150,10 @@ def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
 
 
 def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: str) -> Visits:
-    """Return visits at ascending `times`, of these nodes and with these versions, and the order of the versions.
+    """Return visits at ascending `times`, of these `nodes` and with these versions, `texts`, and the versions' order.
 
-    Each visit has an element in all three. Versions are numbers if all texts are and the source's never fall; else
-    texts.
+    Each visit has an element in all three; `source` names the source. Versions are in the order of numbers if all texts
+    are numbers and those of the source never fall; else in that in which nodes had them.
     """
     values = _numbers(texts)
     # Numbers that fall at the source are names, such as 1.9 and then 1.10.
@@ -198,7 +198,7 @@ def _codes(texts: Sequence[str]) -> Ints:
 
 
 def _order_of_numbers(values: Floats) -> VisitOrder:
-    """Return the order of versions that are numbers, which ascend in `values`, each once."""
+    """Return the order of versions that are numbers: `values`, ascending, each once, which is known wholly."""
     ranks = np.arange(values.size)
     places = ranks.astype(float)
     return VisitOrder(ranks, places, places, values if np.all(values == np.rint(values)) else None)

@@ -228,9 +228,9 @@ def replication_bytes(network: Network, length: float | None = None) -> int:
 
 
 def resources_note(network: Network, length: float | None = None) -> str:
-    """Return a note on the memory and time that it takes to emulate a large network for `length` units of time.
+    """Return a note on the memory and CPU time that it takes to emulate a large network for `length` units of time.
 
-    It is "" for small networks; None stands for a dozen events of each node.
+    It is "" for a network of fewer than 100,000 nodes. A `length` of None stands for a dozen events of each node.
     """
     n = network.size
     if n < LARGE_NETWORK:

@@ -146,7 +146,7 @@ class Links(Sequence[dict[str, Any]]):
 
 @final
 class LinkColumns:
-    """Columns of links, filled one by one."""
+    """Columns of links, filled one by one with `add`; `links` returns them as Links."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}

@@ -156,12 +156,12 @@ class ManySources:
 
     @property
     def any_and_all(self) -> bool:
-        """Whether to measure if any source is fresh, and if all are; it is for several sources, but not for many."""
+        """Whether to measure if any source is fresh, and if all are, as is done for 2 to 20 sources."""
         return 1 < self.size <= MOST_ANY_AND_ALL
 
     @property
     def shown_count(self) -> int:
-        """The number of sources that have rows of their own in the table: all of them, or 0 if there are many."""
+        """The number of sources that have rows of their own in the table: all of them, or 0 if more than 10."""
         return self.size if self.size <= MOST_SOURCES_SHOWN else 0
 
     @property

@@ -185,7 +185,7 @@ class Capacity:
         return through, is_cut
 
     def _always_asks(self, p: Asker) -> bool:
-        """Whether there are always as many recent contacts as the process `p` polls at a time."""
+        """Whether there are always at least as many recent contacts as the process `p` polls at a time."""
         upstreams = self._upstreams.get(p.node, [])
         if len(upstreams) != 1 or self._graph.faults.crashes:
             return False

@@ -229,7 +229,7 @@ class PullGraph:
 
     @cached_property
     def receives_by_polls(self) -> Flags:
-        """A mask of nodes that receive copies by two-way polls of others, members of clusters excluded."""
+        """A mask, by number, of nodes that receive copies by two-way polls of others, cluster members excluded."""
         lists, result = self.topology.lists, np.zeros(self.topology.size, np.bool_)
         for among, askers in self.askers_handing_over.items():
             members = lists.of(among)
@@ -313,7 +313,7 @@ class PullGraph:
         return IndexLists.by_key(np.concatenate(begin), np.concatenate(end), n + number)
 
     def descendants(self, nodes: Sequence[int]) -> Flags:
-        """Return a mask of nodes: these and all that can get copies from them, directly or not."""
+        """Return a mask over all nodes: these `nodes` and all that can get copies from them, directly or not."""
         return np.asarray(self._copy_paths.steps_from(nodes)[: self.topology.size] >= 0)
 
     def origins(self, node: int) -> set[int]:
