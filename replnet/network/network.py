@@ -38,7 +38,7 @@ MOST_INLINE = 200  # nodes drawn in a notebook
 @final
 @dataclass(frozen=True, eq=True)
 class Network:
-    """A network with a checked specification; its topology is built when it is first asked for."""
+    """A network with a checked specification (`spec`); its topology is built when it is first asked for, and kept."""
 
     spec: Spec
 
@@ -54,7 +54,10 @@ class Network:
 
     @cached_property
     def topology(self) -> Topology:
-        """The nodes, links and processes of the network in columns."""
+        """The nodes, links and processes of the network in columns, built once.
+
+        Raises FieldError if they do not fit into memory, or if the allocation of downloads has no solution.
+        """
         from replnet.network.build import build
 
         return build(self.spec)
@@ -63,7 +66,7 @@ class Network:
         return {"spec": self.spec}  # what was derived from it is made again where it is needed
 
     def derive(self, make: Callable[[Network], T]) -> T:
-        """Return `make(self)`, which is computed at the first call with this function and kept."""
+        """Return `make(self)`, which is computed at the first call with this function and kept with this network."""
         if make not in self._derived:
             self._derived[make] = make(self)
         return self._derived[make]  # type: ignore[no-any-return]
@@ -77,7 +80,7 @@ class Network:
     def graph(self) -> Any:
         """The network as a networkx.DiGraph; edges point the way the data flows.
 
-        FieldError if it does not fit into memory.
+        Raises FieldError if it does not fit into memory.
         """
         from replnet.network.build import GRAPH_BYTES, require_room
 
@@ -114,7 +117,10 @@ class Network:
         return self.spec.unit
 
     def draw(self, path: str | Path) -> None:
-        """Write a picture of the network to a file, whose ending says the format: PNG, SVG or PDF."""
+        """Write a picture of the network to a file, whose ending says the format: PNG, SVG or PDF.
+
+        A file that exists is replaced.
+        """
         replnet.show.draw(self, path)
 
     def describe(self) -> str:
@@ -183,7 +189,7 @@ class Network:
 
 
 def draw(network: Given, path: str | Path) -> None:
-    """Write a picture of the network to a PNG, SVG or PDF file, by its ending.
+    """Write a picture of the network to a PNG, SVG or PDF file, by its ending; a file that exists is replaced.
 
     The network is a Network, the name of one that comes with replnet, a file, or a NetworkX graph.
 
@@ -197,10 +203,10 @@ Given = Any
 
 
 def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
-    """Return the network that a user gave, with `key=value` overrides of its fields applied in turn.
+    """Return the network that a user gave, with overrides of its fields, texts `key=value`, applied in turn.
 
-    It is a Network, the name of one that comes with replnet, a file, or a NetworkX graph. Raise InputError with all
-    that is wrong.
+    `given` is a Network, the name of one that comes with replnet, a file, or a NetworkX graph; a Network without
+    overrides is returned as it is. Raise InputError with all that is wrong.
     """
     if isinstance(given, str | Path):
         return load(given, overrides)
@@ -245,6 +251,8 @@ def file_of(source: str | Path) -> Path:
 def single(**fields: Any) -> Network:
     """Return a network of one source and one replica. Fields: updates, downloads.
 
+    Both are laws of intervals, as texts or objects. Raise InputError with all that is wrong.
+
     >>> net = rn.single(updates="exponential(rate=1)", downloads="constant(period=0.5)")
     >>> round(rn.predict(net).rows[0].predicted, 4)
     0.7869
@@ -253,7 +261,10 @@ def single(**fields: Any) -> Network:
 
 
 def cascade(**fields: Any) -> Network:
-    """Return a tree of replicas. Fields: depth, branching, updates, downloads (one law, or a list of one per level).
+    """Return a network of a source above a tree of replicas. Fields: depth, branching, updates, downloads.
+
+    `updates` is a law of intervals, and `downloads` one law, or a list of one per level. Raise InputError with all that
+    is wrong.
 
     >>> net = rn.cascade(depth=3, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=4)")
     >>> [round(row.predicted, 4) for row in rn.predict(net).rows]
@@ -263,7 +274,10 @@ def cascade(**fields: Any) -> Network:
 
 
 def cooperative(**fields: Any) -> Network:
-    """Return a cluster whose replicas poll one another. Fields: replicas, peers, select, updates, downloads, polls.
+    """Return a network of a source and a cluster of replicas that poll one another.
+
+    Fields: replicas, peers (how many a poll asks), select (random or recent), and the laws of intervals updates,
+    downloads and polls. Raise InputError with all that is wrong.
 
     >>> laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
     >>> round(rn.predict(rn.cooperative(replicas=10, peers=1, **laws)).rows[0].predicted, 4)
@@ -273,7 +287,10 @@ def cooperative(**fields: Any) -> Network:
 
 
 def redundant(**fields: Any) -> Network:
-    """Return a network whose clients ask several replicas. Fields: replicas, ask, clients, updates, downloads, queries.
+    """Return a network of one source and replicas of which each query of a client asks several (`ask`).
+
+    Fields: replicas, ask, clients (how many), and the laws of intervals updates, downloads and queries. Raise
+    InputError with all that is wrong.
 
     >>> laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "queries": "constant(rate=1)"}
     >>> net = rn.redundant(replicas=5, ask=2, **laws)
@@ -284,9 +301,10 @@ def redundant(**fields: Any) -> Network:
 
 
 def aggregate(**fields: Any) -> Network:
-    """Return a network that copies many sources within a budget of downloads.
+    """Return a network that copies many sources within a budget of downloads per unit of time.
 
-    Fields: sources, updates, rates, weights, budget, order, allocate, replicas.
+    Fields: sources (how many), updates, rates, weights, budget, order, allocate, replicas. Raise InputError with all
+    that is wrong.
 
     >>> net = rn.aggregate(rates=[1, 2, 5], weights=[1, 1, 1], budget=4, order="fixed", allocate="freshness")
     >>> rn.predict(net).table.round(4)[["group", "metric", "predicted"]].head(3)
@@ -301,7 +319,8 @@ def aggregate(**fields: Any) -> Network:
 def graph(source: Any = None, **fields: Any) -> Network:
     """Return a network of named nodes and links, given as fields, a file or a NetworkX graph (`source`).
 
-    Other fields are defaults of its nodes.
+    Fields: nodes, links, pools, file; others are defaults of the nodes, such as updates. Raise InputError with all that
+    is wrong.
 
     >>> nodes = {"s": {"role": "source", "updates": "exponential(rate=1)"}, "a": {"downloads": "exponential(rate=3)"}}
     >>> net = rn.graph(nodes=nodes, links=[{"from": "s", "to": "a"}])
@@ -313,6 +332,9 @@ def graph(source: Any = None, **fields: Any) -> Network:
 
 def compose(**fields: Any) -> Network:
     """Return a network of tiers below one another. Fields: updates, tiers, clients.
+
+    Tiers are networks without updates, as mappings of fields with their kind, from the top. Raise InputError with all
+    that is wrong.
 
     >>> tree = {"kind": "cascade", "depth": 2, "branching": 2, "downloads": "exponential(rate=4)"}
     >>> leaves = {"kind": "single", "downloads": "exponential(rate=4)"}
