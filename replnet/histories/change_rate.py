@@ -48,7 +48,7 @@ MOST_VISITS_DRAWN = 10_000_000  # from a law
 @final
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """For each visit but the first, in arrays: time since the one before (`lengths`), if it saw a change (`changed`).
+    """Arrays of all visits but the first: the time since the one before (`lengths`), if it saw a change (`changed`).
 
     `since` is the time from the last change to the visit, or from the visit before if there was no change since that
     one.
