@@ -107,7 +107,7 @@ def _run_in_virtual_time(
     """Emulate a network by the engine of the settings, array or step, and return the result.
 
     `trace` gets the log of events, `out` is a directory that keeps the run, and `watch` is called now and then; each of
-    them may be None. The run ends early after a `budget` of time.
+    them may be None. The run ends early after a `budget` of time, in seconds or as text, and the result says so.
     """
     from replnet.run import event_log
 
@@ -153,8 +153,9 @@ def _run_live(
 ) -> Emulated:
     """Run the network on the wall clock, and return the result.
 
-    It is kept in the directory `out`, and `trace` gets the log of events, unless they are None. Without `replications`
-    there are as many as this machine has room for. `how` has the other arguments of a live run.
+    It is kept in the directory `out`, and `trace` gets the log of events, unless they are None. `horizon` is in units
+    of virtual time, of all replications together. Without `replications` there are as many as this machine has room
+    for. `how` has the other arguments of a live run.
     """
     from replnet.live import affordable, run_for_real
     from replnet.run import event_log

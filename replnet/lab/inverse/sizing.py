@@ -58,8 +58,10 @@ Margin = Callable[[Number], float]  # of the group that is worst off, by a value
 class Sized(SearchResult):
     """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
-    `key` is the dotted name of the field, `how` says how the value was found, `extreme` whether it is the smallest or
-    the largest that meets the `target`, and `near` has the results of the values next to it.
+    `key` is the dotted name of the field, `how` says how the `value` was found, and `extreme` whether it is the
+    "smallest" or the "largest" that meets the `target`. `predicted` is the value of the target's metric there by
+    formula for the group worst off, or None; `result` is emulated there, and `near` has the results next to it, by
+    value. `stopped` says why it ended early, and is empty if it did not.
     """
 
     columns = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
@@ -90,7 +92,7 @@ class Sized(SearchResult):
         return rows
 
     def _margin(self, row: Row) -> float:
-        """Return the margin of a row.
+        """Return by how much a row is better than the target, in the unit of the metric; below 0 if it misses it.
 
         A value found by formula is judged by the row's prediction first: it is at the edge, and chance decides on which
         side of it that is measured. A value found by emulation is judged by the measurement first.
@@ -164,9 +166,10 @@ def size(
 
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
-    """Return the field that is varied where nobody says which, and its value that just meets the target by formula.
+    """Return the dotted name of the field that `size` varies by default, and its value that just meets the target.
 
-    The value is None if there is no formula. Raises FieldError if any value meets the target, or none does.
+    The value is that by formula, and None if there is no formula. Raises FieldError if any value meets the target, or
+    none does.
     """
     search = FieldSearch(network_of(network), None, target)
     edge = search.by_formula()
@@ -225,7 +228,10 @@ class FieldSearch:
         return True
 
     def predict(self, value: Number) -> float | None:
-        """Return the prediction for the group that is worst off at a value; None if a group has no formula."""
+        """Return the target's metric by formula at a value of the field, for the group that is worst off.
+
+        It is None if one of the groups has no formula.
+        """
         return predict_worst(self.network(value), self.goal)
 
     def by_formula(self) -> Edge | None:
@@ -238,9 +244,10 @@ class FieldSearch:
         return self._find_edge(lambda value: margin_of(self.goal, self.predict(value)), CLOSE_BY_FORMULA)
 
     def by_emulation(self, settings: Settings, tell: Progress, **how: Any) -> Edge:
-        """Return the edge that emulations give, which share their random numbers; `how` has workers and address.
+        """Return the edge that emulations by `settings` give, which share their random numbers.
 
-        Raises FieldError if all values meet the target, or none do.
+        `tell` is called with the share of all work that is done and a text; `how` has workers and address. Raises
+        FieldError if all values meet the target, or none do.
         """
         runs = count(1)
 
@@ -259,9 +266,11 @@ class FieldSearch:
             return self._find_edge(margin, CLOSE_BY_EMULATION)
 
     def _find_edge(self, margin: Margin, close: float) -> Edge:
-        """Return the edge at which the margin reaches 0.
+        """Return the edge: the value at which the margin reaches 0, and whether it is the "smallest" or "largest" that
+        meets the target.
 
-        `close` is the relative width at which the search ends. Raises FieldError if all values meet it, or none do.
+        `close` is the relative width at which the search ends. Raises FieldError if all values meet the target, or none
+        do.
         """
         self._margins.clear()
 
@@ -293,7 +302,7 @@ class FieldSearch:
         return not self.allows(down) or margin(self._start) >= margin(down)
 
     def _bracket(self, margin: Margin, better: float) -> tuple[Number, Number]:
-        """Return a value of the field that meets the target and one that does not, neighbours in a row of steps.
+        """Return first a value of the field that meets the target, then one that does not, which are one step apart.
 
         A step is the factor `better`, or its inverse if the first value meets the target. Raises FieldError if all
         values tried meet it, or none do.

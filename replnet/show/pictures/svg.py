@@ -111,7 +111,9 @@ def figure_svg(figure: Any, prefix: str, label: str, transparent: bool = True) -
 
 
 def standalone(picture: str) -> str:
-    """Return a picture as the text of an SVG file that is dark where its viewer is."""
+    """Return a picture, an <svg> element as `figure_svg` makes it, as the text of a file that is dark where its viewer
+    is.
+    """
     rules = "".join(f".f-{n}{{fill:{THEME[n][1]}}}.s-{n}{{stroke:{THEME[n][1]}}}" for n in colours_used(picture))
     style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
     opening = picture.index(">") + 1
@@ -119,7 +121,9 @@ def standalone(picture: str) -> str:
 
 
 def colours_used(markup: str) -> list[str]:
-    """Return the names of the theme's colours in the classes of a picture, or of a page with pictures."""
+    """Return the sorted names of the theme's colours in the classes of a picture, or of a page with pictures, each
+    once.
+    """
     classes = re.findall(r'<[^<>]* class="([^"]*)"', markup)
     return sorted(
         {class_name[2:] for names in classes for class_name in names.split() if class_name[:2] in ("f-", "s-")}
