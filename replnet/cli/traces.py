@@ -225,7 +225,9 @@ def _as_json(value: Any) -> Any:
 
 
 def _chance_text(value: float | None) -> str:
-    """Return a probability as text; empty if it is unknown (None or NaN)."""
+    """Return a probability as text of two digits, "< 1e-6" if it is below that; empty if it is unknown (None or
+    NaN).
+    """
     if value is None or math.isnan(value):
         return ""
     return "< 1e-6" if value < 1e-6 else f"{value:.2g}"
@@ -281,7 +283,7 @@ def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
 
 
 def _answer_word(check: Check) -> str:
-    """Return whether the assumption of a check holds, in a word: holds, fails or open."""
+    """Return whether the assumption of a check holds, in a word: holds, fails, or open if that could not be told."""
     return {True: "holds", False: "fails", None: "open"}[check.holds]
 
 

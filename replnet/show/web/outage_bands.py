@@ -61,7 +61,8 @@ def planned_bands(network: Network, outages: Outages | None, end: float) -> list
 def describe_bands(bands: Iterable[Band]) -> str:
     """Return a sentence that names the bands of a chart with their times, or how often each came if more than once.
 
-    Bands of the same label that touch count as one. The sentence is empty if there are no bands.
+    Bands of the same label that touch count as one. Six labels are named, and the others counted. The text is empty if
+    there are no bands.
     """
     spans: dict[str, list[tuple[float, float]]] = {}
     for band in bands:

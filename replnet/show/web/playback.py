@@ -43,7 +43,9 @@ class Playback:
     """A replication of a run, from time zero to `end`: the time spans in which nodes held copies, and those in which
     these were fresh.
 
-    The spans of clients are from one answer to the next, fresh throughout or not at all.
+    The spans of clients are from one answer to the next, fresh throughout or not at all. `answers` has three arrays:
+    the client of each answer, its instant, and whether it was fresh. `pulls` are the instants of all downloads, polls
+    and queries, and `bands` those spans in which nodes were down or the network was cut.
     """
 
     network: Network

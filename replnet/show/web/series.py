@@ -70,7 +70,9 @@ def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
 
 
 def _colour(place: int) -> str:
-    """Return the colour of the series at `place` in a chart, counted from 0."""
+    """Return the colour, as #rrggbb, of the series at `place` in a chart, counted from 0; they come again after the
+    last.
+    """
     return EITHER_SERIES[place % len(EITHER_SERIES)]
 
 
