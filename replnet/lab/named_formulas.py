@@ -241,7 +241,7 @@ Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
 def quotient(of: Positive, over: Positive) -> Values:
-    """Return the ratio of two numbers, and the share by which the first is larger.
+    """The ratio of two numbers, and by how much the first is larger, as a share of the second.
 
     of: the number that is divided
     over: the number that it is divided by

@@ -50,7 +50,7 @@ def axis(name: str, description: object) -> Axis:
     """Return the axis `name` that an entry of `vary` describes.
 
     The entry is a value, a range, a list of these, or a mapping of labels. Raises FieldsError, with places below the
-    axis, if it is none of these.
+    axis, if it is none of these, is empty, or has a value twice.
     """
     if isinstance(description, Mapping):
         require(bool(description), (), "is empty", "one label or more")

@@ -104,7 +104,7 @@ class Names:
 
 
 def templates_in(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the texts with ${ } in plain data, each after its path, which begins with `path`."""
+    """Yield a pair for every text with ${ } in plain data: its path, which begins with `path`, and the text."""
     if isinstance(data, Mapping | list | tuple):
         for key, part in data.items() if isinstance(data, Mapping) else enumerate(data):
             yield from templates_in(part, (*path, key))
@@ -113,7 +113,7 @@ def templates_in(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def _expressions(sections: Sections) -> Iterator[tuple[Place, Any, Callable[[Any], Any]]]:
-    """Yield every text that may mention names, after its path and before the function that parses it."""
+    """Yield a triple for every text of the sections that may mention names: its path, the text, and its parser."""
     for name, value in sections.values.items():
         yield ("values", name), value, _parse_value
     for axis in sections.vary.values():
@@ -271,7 +271,10 @@ class CellMaker:
         problems: list[Problem] = []
 
         def fill(node: YamlNode, path: Place) -> YamlNode:
-            """Return a node with the value of its expression, if it has one; add what is wrong there to `problems`."""
+            """Return the node with the value of its expression, or as it is if it has none or one that is wrong.
+
+            What is wrong is added to `problems`.
+            """
             if not is_template(node.value):
                 return node
             try:

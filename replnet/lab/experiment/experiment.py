@@ -160,7 +160,7 @@ def _insert_network(document: Document) -> Document:
 
 
 def _in_file(node: YamlNode, name: str) -> YamlNode:
-    """Return the node with places that say that it is in the file `name`."""
+    """Return the node, and all nodes below it, with places that say that they are in the file `name`."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
         return YamlNode({field: _in_file(child, name) for field, child in node.value.items()}, mark, key)
@@ -313,7 +313,9 @@ def _parse_override(text: str, origin: str) -> tuple[bool, YamlNode]:
 
 
 def _split_at_commas(text: str) -> list[str]:
-    """Return the parts of a text between its commas outside brackets, each any value of YAML."""
+    """Return the parts of a text between its commas outside brackets, each any value of YAML; empty ones are left
+    out.
+    """
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

@@ -224,7 +224,7 @@ Logs = Annotated[tuple[Literal["x", "y"], ...], BeforeValidator(_one_or_more), _
 
 @final
 class Run(Part):
-    """How a cell is run: the arguments of emulate."""
+    """The section `run`: how every cell is run, as arguments of `emulate`; None leaves one at its default there."""
 
     engine: Literal["array", "step"] | None = Field(
         None, description="array or step; the fastest that fits if left out"
@@ -241,7 +241,7 @@ class Run(Part):
 
 @final
 class Quick(Part):
-    """The changes of --quick: its fields replace those of the experiment one by one."""
+    """The section `quick`: the changes of --quick, whose fields replace those of the experiment one by one."""
 
     run: dict[str, Any] = Field({}, description="fields of run, such as precision: 0.01")
     vary: Axes = Field({}, description="axes with fewer values")
@@ -275,7 +275,7 @@ class Figure(Part):
 
 
 class StatedValue(Part):
-    """Abstract: a value that stands beside those of some cells."""
+    """Abstract: a value that is stated for a metric of a group in some cells, and how far off the rows there may be."""
 
     at: Values = Field({}, description="the cells that it is about, as axis: value; all that have these values")
     group: Name = Field(description="the group it is about, such as cluster or level 1")
@@ -318,7 +318,9 @@ class Expected(StatedValue):
 
 @final
 class Erratum(Part):
-    """A mistake of a paper: what it prints there, and what is right."""
+    """A mistake of a paper: its kind (rounding, equations, simulation or prose), and in a line what is printed and what
+    is right.
+    """
 
     kind: Kind = Field(
         description="rounding: of a digit, or carried on; equations: does not follow from the paper's own, or they are "
@@ -334,7 +336,11 @@ FORMS = {
 
 @final
 class Claim(Part):
-    """A claim of a paper about the whole table: one of argmax, order, rises, falls and lies."""
+    """A claim of a paper about a metric in the table, in one of five forms.
+
+    The metric is largest at some value of an axis (argmax), is ordered between cells (order), rises or falls along an
+    axis, or lies between limits. `where` says which cells it is about.
+    """
 
     text: Text = Field(description="the claim, in words")
     argmax: Metric | None = Field(None, description="the metric that is largest, along `over`, where `is` says")
@@ -431,7 +437,7 @@ class Sections(Part):
 
     @model_validator(mode="after")
     def _check_subject(self) -> Sections:
-        """Return the sections if the cells are about one of network, optimise and formula; raise FieldsError if not."""
+        """Return the sections if they have exactly one of network, optimise and formula; raise FieldsError if not."""
         sections = [name for name in SUBJECTS if getattr(self, name) is not None]
         if len(sections) != 1:
             wrong = f"given together with {sections[1]}" if sections else "missing"

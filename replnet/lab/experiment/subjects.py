@@ -40,7 +40,7 @@ RunOutput = tuple[list[Row], int, str]
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """Abstract: what a cell is about.
+    """Abstract: what a cell is about, with its checked specification as plain `data`.
 
     The section `section` of a file describes it, and there the field `tag`, if it is not empty, chooses among `kinds`.
     """
@@ -79,7 +79,7 @@ class Subject(ABC):
     @property
     @abstractmethod
     def groups(self) -> set[str]:
-        """The groups that rows of the subject may have."""
+        """The names of the groups that rows of the subject may have."""
 
     @abstractmethod
     def predict(self, settings: Settings) -> list[Row]:
@@ -157,7 +157,7 @@ FORMULA_METRICS = tuple(dict.fromkeys(metric for one in formulas().values() for 
 
 @final
 class NetworkSubject(Subject):
-    """A network, emulated beside its formulas."""
+    """A network, whose specification is `data`; a run emulates it beside its formulas."""
 
     section, words, tag, kinds = "network", "the network", "kind", specification.KINDS
 

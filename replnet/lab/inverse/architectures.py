@@ -37,7 +37,7 @@ class Needs:
 
     @property
     def source(self) -> Data:
-        """The fields of a network that say what its source does."""
+        """The fields of a network that say what its source does: `updates`, and `unit` if there is one."""
         return {"updates": self.updates} | ({} if self.unit is None else {"unit": self.unit})
 
 
@@ -61,9 +61,9 @@ class Shape:
     """An architecture with so many nodes of every kind, its rates left open.
 
     The target is about the rows of `group`. `pulls` are the pulls of each kind of nodes, `queries` the requests of all
-    clients per unit of time, and `served` has, by kind, those that one node answers. `specify` takes a law as text for
-    each of the pulls and returns the specification of the network; `thin` returns that of a smaller network in which
-    `group` has the same values.
+    clients together per unit of time, and `served` has, by kind, those of clients that one node answers. `specify`
+    takes a law as text for each of the pulls and returns the specification of the network; `thin` returns that of a
+    smaller network in which `group` has the same values.
     """
 
     group: str
@@ -116,7 +116,7 @@ class CandidateNetwork:
 
     @property
     def rates_by_name(self) -> dict[str, float]:
-        """The rates by the names of the nodes that pull."""
+        """The rates at which one node pulls, by the names of the kinds of nodes."""
         return {pulls.name: rate for pulls, rate in zip(self.shape.pulls, self.rates, strict=True)}
 
     @property

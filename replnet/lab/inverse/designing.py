@@ -115,7 +115,7 @@ class Design(SearchResult):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, one per candidate."""
+        """The rows of the table, one per candidate, the best first, each by COLUMNS."""
         return [candidate.row(self.target.metric) for candidate in self.candidates]
 
     def __str__(self) -> str:

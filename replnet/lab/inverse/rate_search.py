@@ -113,7 +113,7 @@ class RateSearch:
         return bests[0] if bests else None
 
     def _rates(self, shape: Shape, limits: Amounts, ray: Amounts | None) -> Amounts:
-        """Return the cheapest rates of a shape, none above `limits`, rounded to DIGITS.
+        """Return the cheapest rates of a shape, none above `limits`, rounded to five digits.
 
         They are rounded up if the target would not be met otherwise. The search begins on `ray`, as rates in
         proportion, or with a coarse look at all rates if it is None. Raises FieldError if any rates meet the target.

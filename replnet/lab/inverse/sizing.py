@@ -83,7 +83,10 @@ class Sized(SearchResult):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the answer and its neighbours: whether each meets the target, and its group that is worst off."""
+        """The rows of the answer and its neighbours by `columns`, the least value first.
+
+        Each says whether the value meets the target, and has the row of the group that is worst off there.
+        """
         rows = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
             if result.rows:  # else there was no time left for it
@@ -125,7 +128,8 @@ def size(
     3`, `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. The
     largest value is sought if larger ones are worse. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C
     does: with the value if that is found and emulated, and otherwise with OutOfTime (or KeyboardInterrupt), which says
-    what was seen by then. Without a budget, nothing is begun that would take a night.
+    what was seen by then. Without a budget, nothing is begun that would take a night. Emulations are to half-widths of
+    `precision`, all from `seed`; `overrides` are `key=value`, and `workers`, `address` and `progress` as of `emulate`.
 
     >>> result = rn.size("single", "freshness >= 0.9", precision=0.01)
     >>> result.key, round(result.value, 3), result.extreme
@@ -202,8 +206,9 @@ class FieldSearch:
     """The search for the value of one field of a network at which a target is just met.
 
     The field is `vary`, or if that is None the first that the network has of those usual for the target's metric. The
-    search begins at its value in the network, or at 1 if that is 0, from where no factor leads on. Raises FieldError if
-    there is no such field, or if the target makes no sense.
+    search begins at its value in the network, or at 1 if that is 0, from where no factor leads on. `key` is
+    the dotted name of the field, and `goal` the target. Raises FieldError if there is no such field, or if the target
+    makes no sense.
     """
 
     def __init__(self, network: Network, vary: str | None, target: float | str) -> None:

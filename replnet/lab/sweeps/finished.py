@@ -219,7 +219,8 @@ class Sweep(TabularResult):
 
     @cached_property
     def draws(self) -> dict[tuple[str, str], tuple[Any, Any]]:
-        """The measured amounts, and the wholes of which they are shares, of every replication, by group and metric.
+        """Two arrays by (group, metric) with an element per replication: measured amounts, and the wholes of which they
+        are shares.
 
         Only a run in a directory that `emulate` made has them; it is empty for others.
         """

@@ -272,7 +272,9 @@ def _broken_statement(case: Case, side: str) -> str:
 
 
 def _words(term: Term, side: str) -> str:
-    """Return one of a pair in words: a limit, or the cell of a row with its value, measured or predicted by `side`."""
+    """Return a term of a pair as text: a limit, or the cell of a row with its value; `side` is measured or
+    predicted.
+    """
     value = f"{_number(term, side)[0]:.5g}"
     return value if isinstance(term, float) else f"{term.cell.words or term.row.group} ({value})"
 
