@@ -161,9 +161,9 @@ def write_audit(audit: Audit, form: str) -> None:
 
 
 def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
-    """Return everything about a fitted history by name, with arrays and objects in it.
+    """Return everything about a fitted history by the names of its fields, with arrays and objects in it.
 
-    Rates are per unit of the record's time.
+    Its `history` is a mapping, and its `fits` are mappings. Rates are per unit of the record's time.
     """
     history = trace_fit.history
     about = {
@@ -192,7 +192,11 @@ def rate_data(change_rate: ChangeRate) -> dict[str, Any]:
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
-    """Return everything about an audit by name, with arrays and objects in it; times are in the unit of the records."""
+    """Return everything about an audit by name, with arrays and objects in it; times are in the unit of the records.
+
+    There are its window, the unit, a row for each metric, the checks of assumptions, the ages of downloads given those
+    of updates, the mean wait of an update, notes, and the conclusion.
+    """
     shares, x = audit.ages
     return {
         "window": {name: getattr(audit, name) for name in ("start", "end", "updates", "downloads")},

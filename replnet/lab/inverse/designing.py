@@ -141,10 +141,11 @@ def design(
 
     A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. With recorded dates all times
     are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more than `limit` requests per
-    unit of time; `queries` are those of all clients together, and allow clients that ask several replicas. `pulls` are
-    laws whose rates are left open. The best few are emulated, to half-widths of `precision`, and judged together. A
-    `budget` in seconds, or such as 10m, ends the search as Ctrl-C does, with the candidates found by then. Raises
-    FieldError if an argument is wrong or no candidate meets the target.
+    unit of time; `queries` are those of all clients together, per unit of time, and allow clients that ask several
+    replicas. `pulls` are laws whose rates are left open. The best three are emulated, from `seed` and to half-widths of
+    `precision`, and judged together; `workers`, `address` and `progress` are as of `emulate`. A `budget` in seconds, or
+    such as 10m, ends the search as Ctrl-C does, with the candidates found by then. Raises FieldError if an argument is
+    wrong or no candidate meets the target.
 
     >>> result = rn.design("exponential(rate=1)", 20, "freshness >= 0.9", limit=60, workers=0)
     >>> result.best.architecture, result.best.fits, result.best.result.verdict

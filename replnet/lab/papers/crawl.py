@@ -184,7 +184,7 @@ def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages
 
 @formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
 def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
-    """Weighted freshness in slots (eq. 3, Problem 1) by policies that draw the pages, and its share of the largest.
+    """Mean freshness, weighted by worth, where policies draw a page a slot (eq. 3), and its share of the largest.
 
     It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
 

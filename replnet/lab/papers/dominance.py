@@ -89,9 +89,9 @@ def _scales(*laws: Law) -> Floats:
 
 
 def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
-    """Return the lowest and the highest value of a continuous function f of an array.
+    """Return the lowest and the highest value of a continuous function f between the first and the last of `points`.
 
-    They are searched at `points` and then again and again around the best of them.
+    It takes and returns arrays. They are searched at the points, which rise, and then again and again around the best.
     """
 
     def highest(f: Callable[[Array], Array]) -> float:

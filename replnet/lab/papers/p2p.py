@@ -189,7 +189,7 @@ class Size(NamedTuple):
 def service_rate(
     bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """The queries per unit of time that all replicas can serve, R of (1) (eq. 30).
+    """The queries per unit of time that all replicas together can serve (eq. 30); negative if pulls alone are too many.
 
     replicas: m, how many
     downloads: lambda, downloads of each per unit of time

@@ -76,12 +76,12 @@ Lag = Annotated[NotNegative, "a time"]
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that at least one of independent sources is fresh, from the staleness of each."""
+    """Predict the chance that at least one of independent sources is fresh; `stale` has the staleness of each."""
     return _combine(1 - math.prod(part.value for part in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that all of independent sources are fresh, from the staleness of each."""
+    """Predict the chance that all of independent sources are fresh; `stale` has the staleness of each."""
     return _combine(math.prod(1 - part.value for part in stale), stale, SOURCES)
 
 

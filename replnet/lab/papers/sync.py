@@ -212,7 +212,8 @@ def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights:
 
 
 def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Return the mean age over elements and time (Thm 1); infinite if one that changes is never synchronised.
+    """Return the mean age over elements and time, in units of time (Thm 1); infinite if a changing one is never
+    synchronised.
 
     Elements change at `rates` and are synchronised at `frequencies`, in this order of synchronisation. `weights` are
     how many there are of each, equally many if None.
@@ -269,7 +270,8 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
 
 
 def fresh_at(time: Array, changes: float, often: float, window: float, share: float = 1.0) -> Floats:
-    """Return the freshness, at times of the day from 0 to 1, of elements that are synchronised by a window of it.
+    """Return the share of elements that are fresh at times of the day, from 0 to 1, where a window of it is for
+    synchronisations.
 
     `changes` is how often each changes in a day and `often` how often it is synchronised. `window` is the length of the
     window, with which the day begins, and `share` the share of synchronisations that fall into it, the others into the

@@ -55,8 +55,8 @@ def matplotlib_settings(**more: Any) -> Iterator[None]:
 def write_picture(path: Path, make: Callable[[], Any], label: str, **settings: Any) -> None:
     """Write the matplotlib Figure that `make` returns to a file, as PNG, SVG or PDF by its ending.
 
-    `label` is for those who cannot see it, and `settings` are those of matplotlib (rcParams) while it is made. Raise
-    InputError for another ending.
+    `label` is for those who cannot see it, and `settings` are those of matplotlib (rcParams) while it is made. An
+    earlier file is replaced once the new one is whole. Raise InputError for another ending.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:

@@ -56,7 +56,7 @@ class Arrangement:
         return np.concatenate([columns[part] for _, panel in self.panels for columns in panel.values()])
 
     def has(self, part: str) -> bool:
-        """Whether any mark has this part: measured, ci_low, ci_high, predicted or printed."""
+        """Whether any mark has a value of this part: measured, ci_low, ci_high, predicted or printed."""
         return not np.isnan(self.marks(part)).all()
 
 

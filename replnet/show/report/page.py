@@ -49,7 +49,8 @@ def write(target: str | Path, sections: Sequence[Section], title: str, provenanc
     """Write the report, and return the path of its page; `provenance` says by name where its numbers come from.
 
     If `target` is the name of an HTML file, write the page alone; else write report.html, figures/NAME.svg and
-    data/NAME.csv into that folder. Every file is whole or not there; the page comes last.
+    data/NAME.csv into that folder. A file takes the place of an earlier one once it is whole; the page comes last, and
+    other files there stay.
     """
     folder = Path(target)
     if folder.suffix.lower() in PAGE_SUFFIXES:
@@ -67,7 +68,7 @@ def write(target: str | Path, sections: Sequence[Section], title: str, provenanc
 
 
 def _write_whole(path: Path, content: str) -> None:
-    """Write a file, whole or not at all, and make its folder if there is none."""
+    """Write a file, in the place of an earlier one once it is whole, and make its folder if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content.encode(errors="replace"))

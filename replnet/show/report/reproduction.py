@@ -43,7 +43,7 @@ class Reproduction(TabularResult):
 
     @cached_property
     def table(self) -> Any:
-        """The rows as a DataFrame."""
+        """The rows as a pandas DataFrame."""
         return table_of_rows(self.rows, ())
 
     @property

@@ -86,7 +86,7 @@ class Section:
 
     @property
     def cells(self) -> int:
-        """The number of emulated networks: rows that differ in the axes."""
+        """The number of emulated networks: of combinations of values of the axes in the table; 1 without axes."""
         if not self.axes or not len(self.table):
             return min(1, len(self.table))
         return len(self.table[list(self.axes)].drop_duplicates())

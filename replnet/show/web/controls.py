@@ -62,7 +62,7 @@ class Control:
 
     @property
     def slider_ends(self) -> tuple[float, float]:
-        """The lowest and the highest position of the slider: the bounds of a whole number, or 0 and SLIDER_STEPS."""
+        """The lowest and the highest position of the slider: the bounds of a whole number, or 0 and 200."""
         return (self.low, self.high) if self.kind == "whole" else (0, SLIDER_STEPS)
 
     @property
@@ -82,8 +82,8 @@ class Control:
         return float(f"{self.low + (self.high - self.low) * share:.3g}")
 
     def position(self) -> float:
-        """Return the position of the slider that shows the value: at an end if the value is beyond it, the lowest if
-        the value is None.
+        """Return the position of the slider, within `slider_ends`, that shows the value: at an end if the value is
+        beyond it, the lowest if the value is None.
         """
         value = min(max(float(self.low if self.value is None else self.value), self.low), self.high)
         if self.kind == "whole":
@@ -103,7 +103,7 @@ def document_of(source: str) -> Document:
 
 
 def controls(document: Document, assignments: Assignments) -> list[Control]:
-    """Return the controls of the network of a document, at most MOST_CONTROLS, with the values that it has under the
+    """Return the controls of the network of a document, at most the first 80, with the values that it has under the
     assignments.
 
     The sliders have the ranges that suit the document, so that they do not stretch while they are moved. Raise a

@@ -94,7 +94,8 @@ def _legend(plan: Arrangement) -> str:
 def _most_important_rows(sweep: Sweep) -> dict[str, Any]:
     """Return the "table" of a sweep, with the number of each row's cell, and as "links" the addresses of their pages.
 
-    Of more than MOST_ROWS_SHOWN rows only the most important are in it, the worst verdicts first.
+    Of more than 2,000 rows only these most important ones are in it, sorted: the worst verdicts first, then the largest
+    |z|.
     """
     number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
     lines = [(line.cell.key, line.data()) for line in sweep.lines]
