@@ -241,8 +241,9 @@ def _errors_by_chance(count: int) -> float:
 def _lead(pair: Pair, side: str, errors: float) -> tuple[float, float]:
     """Return how far the first of a pair is above the second, and how far below it may seem to be by mere chance.
 
-    Both are in the unit of the metric, the first negative if it is below. `side` is measured or predicted. Chance makes
-    `errors` standard errors of the difference of measurements, and the accuracies of predictions take its place.
+    Both are in the unit of the metric, the first negative if it is below. `side` is measured or predicted. For
+    measurements the second is `errors` standard errors of their difference, for predictions the sum of their
+    accuracies.
     """
     (a, doubt), (b, other) = (_number(term, side) for term in pair)
     return a - b, (errors * math.hypot(doubt, other) if side == "measured" else doubt + other) + ROUNDING

@@ -100,10 +100,8 @@ def _events(rates: dict[str, Any], unit: str | None) -> str:
 
 
 def _laws(members: list[Node]) -> list[str]:
-    """Return a text for each process that these nodes have, with its distinct laws, and one for their bandwidths, if
+    """Return a text for each process that nodes, given as attributes, have, with its laws; one for bandwidths, if
     any.
-
-    Nodes are given as their attributes.
     """
     texts = {name: _list_laws(_law(name, node) for node in members if name in node) for name in PROCESSES}
     bandwidths = sorted({node["bandwidth"] for node in members if "bandwidth" in node})
@@ -119,9 +117,7 @@ def _list_laws(laws: Iterable[str]) -> str:
 
 
 def _law(process: str, node: Node) -> str:
-    """Return the law of a process of a node as text, with how many nodes each pull asks, where that is not one
-    upstream.
-    """
+    """Return the law of a process of a node as text; of pulls that choose among nodes, with how many each asks."""
     law = str(node[process])
     if process == "polls":
         return f"{law} of {count_text(node['peers'], node['select'] + ' peer')}"
