@@ -45,18 +45,18 @@ def emulate(
 ) -> Emulated:
     """Run a network, or a shipped one by its name, and return the measurements beside the predictions.
 
-    `engine` is array, step (the default where array cannot run the network), or live for real runs, which also take
-    `hosts` and `time_scale`. `horizon` units of time, or such as 2h if the network has a unit, are divided among the
-    `replications`: 32, or more if these would take long. With a `precision` replications are added until every interval
-    of freshness has at most this half-width, a smaller one near 0 or 1; comparisons above half-widths of `resolution`
-    are unresolved. A run that differs goes on to four times its length first, always or never if `confirm` is True or
-    False. Ctrl-C, or the end of a `budget` in seconds or such as 10m, ends a run with the results so far; without one,
-    one of a night is refused. The `estimator` is sampled, by the updates that happened, or conditional, by their law.
-    `measure` names metrics besides freshness, which need the former. With `by="source"` groups with copies of several
-    sources have a row for each. `trace` is a Parquet file, named or open, for the events; `out` a directory that keeps
-    the run for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called
-    with the share done and a text, `watch` now and then with a Glimpse. Long runs are shared among `workers`, one per
-    CPU if None: processes of this machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
+    `engine` is array, step (the default where array cannot), or live for real runs, which also take `hosts` and
+    `time_scale`. `horizon` units of time, or a text with a unit such as 2h, are divided among the `replications`: 32,
+    or more if these would take long. With `precision`, replications are added until every interval of freshness has
+    this half-width at most, less near 0 or 1; comparisons above half-widths of `resolution` are unresolved. A run that
+    differs goes on to four times its length before it says so, always or never if `confirm` is True or False. Ctrl-C,
+    or the end of a `budget` in seconds or such as 10m, ends a run with the results so far; without one, a run of a
+    night is refused. The `estimator` is sampled, by the updates that happened, or conditional, by their law. `measure`
+    names metrics besides freshness, which need the former. With `by="source"` groups with copies of several sources
+    have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps the run
+    for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called with
+    the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU if
+    None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
 
     >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> result.verdict, result.table.columns[:4].tolist()
