@@ -147,7 +147,7 @@ def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> i
     """Print the axes of an experiment, its cells, and the events, time and memory that they take; return the exit code.
 
     Cells that are finished in `folder` are not counted in; None: there are none. If `workers` is above 1, the time that
-    so many take is printed, too.
+    so many take is printed, too. A few cells are emulated briefly for that; the exit code is 3 if one fails, else 0.
     """
     from replnet.lab.sweeps import earlier_run, forecast
 

@@ -201,7 +201,9 @@ def _name_or_count(names: Sequence[str]) -> str:
 class LiveRecord:
     """The contents of a record of a run so far: the run, its latest glimpse, and points of its curves.
 
-    `reader` returns the bytes of the record from an offset on.
+    `reader` returns the bytes of the record from an offset on. There is nothing before the first `update`. `about` is
+    the line with the network, the engine and the seed, `latest` that of the last glimpse, `points` has at most some 300
+    glimpses evenly over the run, and `over` says whether the run has ended.
     """
 
     def __init__(self, reader: RecordReader) -> None:
@@ -255,8 +257,8 @@ class LiveRecord:
         return {group: [point["fresh"].get(group, math.nan) for point in self._points] for group in groups}
 
     def pace(self) -> tuple[list[float], list[float]]:
-        """Return two lists with an entry for each of the `times`: the messages per unit of time shortly before, and the
-        mean lateness of wakes.
+        """Return two lists with an entry for each of the `times`: the messages of all nodes per unit of time shortly
+        before, and the mean lateness of wakes so far, in units of time.
         """
         ends = [*[{"now": 0.0, "messages": 0}] * PACE_SPAN, *self._points]
         pairs = zip(ends, ends[PACE_SPAN:], strict=False)
