@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections import namedtuple
 
-import pytest
 from command_line import replnet
 
 from replnet.cli import doctor
@@ -27,25 +26,17 @@ def test_nothing_is_wrong_here():
         assert seen in done.stdout, seen
 
 
-@pytest.fixture
-def engines(monkeypatch):
-    """What is no matter here, and takes seconds."""
-    monkeypatch.setattr(doctor, "_check_engines", list)
-
-
-@pytest.mark.usefixtures("engines")
-def test_a_full_disk_and_kernels_that_cannot_be_kept(monkeypatch):
+def test_what_is_wrong_fails_and_what_is_not_installed_does_not(monkeypatch):
     full = namedtuple("Usage", "total used free")(10, 9, 1)
+    monkeypatch.setattr(doctor, "_check_engines", list)  # which takes seconds
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
     monkeypatch.setattr("replnet.compiler.cache_folder", lambda module: None)
     done = replnet("doctor")
     assert done.returncode == DIFFERS
     assert "FAIL  0 GB of disk here" in done.stdout
     assert "FAIL  kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)" in done.stdout
-
-
-@pytest.mark.usefixtures("engines")
-def test_what_is_not_installed_is_no_fault(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(doctor, "_check_engines", list)
     for module in ("ray", "matplotlib"):
         monkeypatch.setitem(sys.modules, module, None)
     done = replnet("doctor")

@@ -109,12 +109,6 @@ def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch):
     assert said[:3] == ["0 s: starting", "0 s: starting", "0 s: half of it"]
 
 
-def test_nothing_is_said_of_what_is_over_at_once(elsewhere, capsys):
-    with progress.progress() as tell, progress.progress_lines("reading"):
-        tell(0.5, "half of it")
-    assert capsys.readouterr() == ("", "")
-
-
 # ---- A sweep
 
 BEGUN = SweepGlimpse(0, 3, 0, 0.0, False)
@@ -195,17 +189,6 @@ def test_rates_are_of_the_time_between_two_looks():
     assert progress.rates(marks, 12.0, seen(messages=300)) == (100.0, 0.0)
     assert progress.rates(marks, 12.2, seen(messages=900)) == (100.0, 0.0)
     assert progress.rates(marks, 13.0, seen(messages=400)) == (100.0, 0.0)
-
-
-def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
-    said, spoken = [], threading.Event()
-    monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
-    with progress.show_live_run() as look:
-        assert not spoken.wait(0.05)
-        look(seen())
-        assert spoken.wait(60)
-    assert said[0] == "; ".join([*progress.live_words(seen(), (0.0, 0.0)), "fresh: level 1 0.500"])
 
 
 def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
