@@ -6,7 +6,6 @@ import io
 import sys
 import threading
 from collections import deque
-from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 
@@ -149,15 +148,6 @@ def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows():
     ]
 
 
-def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
-    with progress.show_sweep("fig") as look:
-        look(BEGUN)
-        look(DONE)
-        assert capsys.readouterr().err == ""
-        look(FAILED)
-        assert capsys.readouterr().err.endswith("1 failed, last k = 2, select = recent: out of memory\n")
-
-
 # ---- A live run
 
 
@@ -191,14 +181,27 @@ def test_rates_are_of_the_time_between_two_looks():
     assert progress.rates(marks, 13.0, seen(messages=400)) == (100.0, 0.0)
 
 
-def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
+LOST_RUN = seen(lost=(LOST,))
+
+
+@pytest.mark.parametrize(
+    ("show", "glimpses", "told", "words"),
+    [
+        (lambda: progress.show_sweep("fig"), [BEGUN, DONE, FAILED], [False, False, True],
+         "1 failed, last k = 2, select = recent: out of memory\n"),
+        (progress.show_live_run, [seen(), seen(), LOST_RUN, LOST_RUN], [False, False, True, False],
+         "; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n"),
+    ],
+    ids=["sweep", "live run"],
+)  # fmt: skip
+def test_what_fails_is_told_at_once_and_once(show, glimpses, told, words, elsewhere, capsys):
     said = []
-    with progress.show_live_run() as look:
-        for glimpse in (seen(), seen(), seen(lost=(LOST,)), seen(lost=(LOST,))):
+    with show() as look:
+        for glimpse in glimpses:
             look(glimpse)
             said.append(capsys.readouterr().err)
-    assert [bool(words) for words in said] == [False, False, True, False]
-    assert said[2].endswith("; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n")
+    assert [bool(one) for one in said] == told
+    assert said[2].endswith(words)
 
 
 # ---- On a terminal
@@ -211,18 +214,12 @@ def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
         (lambda: progress.show_sweep("fig"), lambda look: look(DONE), ("1 of 3 cells",)),
         (progress.show_live_run, lambda look: look(seen(lost=(LOST,))),
          ("t = 5 of 20 (25%) · 0 messages/s", "level 1", "0.500", "host 1 died: lost from t = 2")),
+        (progress.show_live_run, lambda look: None, ("starting Ray and its actors ...",)),
     ],
-    ids=["bar", "sweep", "live run"],
+    ids=["bar", "sweep", "live run", "live run that waits"],
 )  # fmt: skip
 def test_a_picture_that_changes_is_shown(show, feed, parts, monkeypatch):
     terminal = on_a_terminal(monkeypatch)
     with show() as tell:
         feed(tell)
     assert [part for part in parts if part not in terminal.getvalue()] == []
-
-
-def test_a_terminal_says_what_a_live_run_waits_for(monkeypatch):
-    pictures = []
-    monkeypatch.setattr(progress, "live_display", lambda shown, words: nullcontext(pictures.append(shown)))
-    with progress.show_live_run():
-        assert pictures[0]() == "starting Ray and its actors ..."
