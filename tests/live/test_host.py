@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_world import (
+    DELAYED,
     FEW,
     ROUNDING,
     SOURCES,
@@ -237,6 +238,20 @@ def test_queries_that_lost_a_reply_are_unanswered():
         assert counts(ours)[3] == ended + unanswered
         if lost != home:
             assert not world.hosts[home].done
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_messages_under_way_from_a_lost_host_do_not_arrive(is_lost):
+    world = World(plan(DELAYED), 2, 1, 20.0, True, logged=True)
+    world.run(until=5.0)
+    del world.hosts[0]
+    if is_lost:
+        world.hosts[1].meet(0, 1)
+    world.run()
+    world.take(world.hosts[1].rows())
+    away = {name for name, host in zip(world.compiled.names, world.given[0].at, strict=True) if host == 0}
+    come = [row for row in world.log if row[1] > 5.0 and row[2] == "reply" and row[4] in away]
+    assert bool(come) != is_lost
 
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])

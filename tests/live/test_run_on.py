@@ -17,6 +17,7 @@ from replnet.engines.plan import plan
 from replnet.live import driver, host_run, supervisor
 from replnet.live.clocks import Offset
 from replnet.live.driver import run_live, run_on
+from replnet.live.host import assignments
 from replnet.live.outcome import LiveLost
 
 CLUSTER = plan(NAMED["cluster"])
@@ -306,3 +307,30 @@ def test_what_is_left_of_a_measurement_is_no_part_of_a_run(world):
     """On a busy machine the last batches of a measurement come when the run has begun."""
     live = run(world, once(3.0, lambda: world.actors[1].deliver_echo(b"late")))
     assert_path_of_step(CLUSTER, SEED, live)
+
+
+def test_an_answer_that_gets_lost_is_given_again(world):
+    """And holds each row of the log until it has arrived."""
+    run_to_zero = driver.run_to_zero(TASK, 0)
+    (assignment,) = assignments(TASK, (0,) * CLUSTER.size, [(run_to_zero.runner.state, run_to_zero.unknown)], True)
+    world.start(0)
+    host = world.actors[0]
+    host.prepare(TASK, assignment)
+    host.begin(world.now, SCALE, [0])
+    world.wait(2.0)
+    first = host.status(0)
+    assert host.status(0).rows is not first.rows
+    world.wait(2.0)
+    whole = host.status(0)
+    assert len(whole.rows) > len(first.rows) > 0
+    heard = len(first.rows)
+    assert same(host.status(heard).rows, whole.rows[heard:])
+    assert same(host.status(heard).rows, whole.rows[heard:])
+    last = host.finish(heard)
+    assert same(host.finish(heard).rows, last.rows)
+    assert same(last.rows[: len(whole.rows) - heard], whole.rows[heard:])
+
+
+def same(rows: list, others: list) -> bool:
+    """Whether blocks of log rows are the same ones."""
+    return len(rows) == len(others) and all(ours is theirs for (_, ours), (_, theirs) in zip(rows, others, strict=True))
