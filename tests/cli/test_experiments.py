@@ -14,7 +14,7 @@ import pytest
 from command_line import SMALL, replnet, started
 
 from replnet.cli import output
-from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
+from replnet.cli.main import BAD_INPUT, RAY_LOST
 from replnet.laws import law
 from replnet.show.report import reproduction
 from replnet.workers import RayUnreachableError
@@ -46,13 +46,6 @@ def test_a_sweep_is_kept_reported_and_compared(file, tmp_path):
     assert f"{float(rows[0]['difference']):.5f}" in shown
 
 
-def test_overrides_make_axes_and_tables_are_data(file):
-    run = replnet("sweep", file, "--workers", 0, "-s", "rate=1:3", "-s", "run.precision=0.05", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(run.stdout)))
-    assert [row["rate"] for row in rows] == ["1", "2", "3"]
-    assert [float(row["predicted"]) for row in rows] == pytest.approx([1 / 2, 2 / 3, 3 / 4])
-
-
 def test_a_full_disk_ends_in_a_message_and_the_same_command_carries_on(file, tmp_path):
     """No file may grow beyond half of what the journal takes."""
     straight, folder = tmp_path / "straight", tmp_path / "run"
@@ -77,15 +70,6 @@ def test_a_full_disk_ends_in_a_message_and_the_same_command_carries_on(file, tmp
     assert replnet(*arguments, folder).returncode == 0
     for name in ("table.parquet", "journal"):
         assert (folder / name).read_bytes() == (straight / name).read_bytes()
-
-
-def test_reproduce_writes_one_report(tmp_path):
-    run = replnet("reproduce", "p2p/fig3", "p2p/fig9", "--quick", "--workers", 0, "-o", tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert [line.split()[0] for line in run.stdout.splitlines()[2:]] == ["p2p/fig3", "p2p/fig9"]
-    page = (tmp_path / "report.html").read_text()
-    assert "Freshness of a single replica" in page
-    assert "Freshness in a cascade by level" in page
 
 
 def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, tmp_path, monkeypatch):
@@ -123,15 +107,6 @@ def test_no_path_counts_part_of_a_download():
     rows = json.loads(replnet("run", "aggregate", *fields, *most).stdout)["rows"]
     row = next(row for row in rows if (row["group"], row["metric"]) == ("source 1", "download_rate"))
     assert row["ci_low"] < row["predicted"] < row["ci_high"]
-
-
-def test_a_network_is_described_and_drawn(tmp_path):
-    done = replnet("network", "cascade", "-o", tmp_path / "tree.svg")
-    assert (done.returncode, done.stderr.endswith(f"drawn to {tmp_path / 'tree.svg'}\n")) == (FINE, True)
-    assert done.stdout.startswith("cascade: 1 source, 120 replicas\n")
-    assert "└─ 3.3.3" not in done.stdout
-    assert "</svg>" in (tmp_path / "tree.svg").read_text()
-    assert "\n├─ 1  downloads exponential(rate=2)\n│  ├─ 1.1\n" in replnet("network", "cascade").stdout
 
 
 def test_a_run_is_kept_reported_and_compared(tmp_path):

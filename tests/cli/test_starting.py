@@ -150,13 +150,6 @@ def test_what_is_wrong_fails_and_what_is_not_installed_does_not(monkeypatch):
 # The command `ui` without its pages: what is missing, and what is wrong.
 
 
-def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "nicegui", None)
-    done = replnet("ui", "cascade")
-    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
-    assert "pip install 'replnet[ui]'" in done.stderr
-
-
 def test_what_cannot_be_opened_is_said_before_anything_is_served():
     pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
     for words, said in (

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import programs
 import pytest
-from command_line import kept_up, replnet, started
+from command_line import kept_up, started
 
 import replnet as rn
-from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
+from replnet.cli.main import FINE, RAY_LOST
 from replnet.engines.nodes import step
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import plan
@@ -89,24 +89,6 @@ def test_a_run_whose_cluster_is_gone_ends_as_lost():
         _, stderr = run.communicate(timeout=programs.HANGS)
     assert run.returncode == RAY_LOST
     assert re.search(r"lost at .* units of model time: no node of the Ray cluster is alive\n$", stderr), stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        (("--hosts", "0"), BAD_INPUT, "hosts: 0 processes are not between 1 and 256; pack more nodes into each"),
-        (("--hosts", "many"), BAD_INPUT, "hosts"),
-        (("--hosts", "per-node", "-s", "depth=8"), BAD_INPUT, "hosts: 511 processes are not between 1 and 256"),
-        (("--time-scale", "-1"), BAD_INPUT, "time scale"),
-        (("--address", "127.0.0.1:1"), RAY_LOST, "127.0.0.1:1"),
-        (("--address", "ray://somewhere:10001"), RAY_LOST, "host:port"),
-    ],
-)
-def test_what_cannot_be_is_said_before_ray_is_asked(options, code, words):
-    """Which would wait for minutes."""
-    done = replnet(*LIVE, "-s", "branching=2", *options)
-    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def outages(heard: float, back: float | None, nodes: tuple[str, ...]) -> tuple[Outage, ...]:
