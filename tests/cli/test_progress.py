@@ -182,6 +182,17 @@ def test_rates_are_of_the_time_between_two_looks():
     assert progress.rates(marks, 13.0, seen(messages=400)) == (100.0, 0.0)
 
 
+def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
+    said, spoken = [], threading.Event()
+    monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
+    with progress.show_live_run() as look:
+        assert not spoken.wait(0.05)
+        look(seen())
+        assert spoken.wait(60)
+    assert said[0] == "; ".join([*progress.live_words(seen(), (0.0, 0.0)), "fresh: level 1 0.500"])
+
+
 LOST_RUN = seen(lost=(LOST,))
 
 

@@ -14,8 +14,8 @@ from replnet.ages.penalties import missing_updates, source_penalty, staleness
 from replnet.histories.audit import audit, batch_estimate, measures, ranges_if_independent, window
 from replnet.histories.conclusion import NEAR
 from replnet.histories.history import History
-from replnet.histories.replay import replay
-from replnet.laws import Exponential, Gamma, Pareto
+from replnet.histories.replay import replay, statistics_of_turns
+from replnet.laws import Empirical, Exponential, Gamma, Pareto
 from replnet.measure.estimate import ratio
 from replnet.testing import FALSE_ALARM
 
@@ -143,6 +143,25 @@ def test_what_lies_far_from_what_was_measured_is_not_justified():
         assert ("renewal laws are not justified (" in result.conclusion) == (min(sizes) > NEAR)
         short += "too short to tell" in result.conclusion
     assert short
+
+
+def test_turned_downloads_have_what_the_laws_say():
+    """On a circle ages of turned downloads are independent of the updates, so that the mean is that of the laws."""
+
+    class EvenTurns:
+        def uniform(self, low, high, size):
+            return low + (np.arange(size) + 0.5) * (high - low) / size
+
+    rng = np.random.default_rng(2)
+    u, d = np.sort(rng.uniform(0, 30, 25)), np.sort(rng.uniform(0, 30, 12))
+    around = [Empirical(np.diff(np.append(times, times[0] + 30))) for times in (u, d)]
+
+    def means(updates, downloads, start, end):
+        return list(replay(updates, downloads, np.array([start, end])).means(end - start).values())
+
+    _, others = statistics_of_turns(means, u, d, 0.0, 30.0, EvenTurns())
+    assert others[:, 0].mean() == pytest.approx(staleness(direct(around[1]), around[0]).value, abs=1e-3)
+    assert others[:, 2].mean() == pytest.approx(missing_updates(direct(around[1]), around[0]).value, abs=5e-3)
 
 
 def test_chance_moves_independent_histories_as_far_as_is_told():

@@ -128,11 +128,14 @@ def test_a_mirror_that_was_behind_at_its_first_visit():
     assert "nobody saw when the source replaced the version that it had at first" in table.loc["staleness_age", "note"]
 
 
+@pytest.mark.parametrize("form", ["number", "text"])
 @pytest.mark.parametrize("skew", [-3.0, 3.0])
-def test_clocks_that_differ_are_noted(visited, skew):
+def test_clocks_that_differ_are_noted(visited, form, skew):
     """Of a replica that is visited by an early clock, or by one as late that the others are early."""
     other = visited.copy()
     other.loc[other["node"] != "source" if skew < 0 else other["node"] == "source", "time"] += skew
+    if form == "text":
+        other["version"] = [f"etag-{version}" for version in other["version"]]
     (note,) = observe(other).notes
     assert "came to a replica while the source was still seen without: clocks differ" in note
 

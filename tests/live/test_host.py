@@ -18,6 +18,7 @@ from live_world import (
     LogRow,
     World,
     assert_path,
+    assert_same_path,
     assert_shares,
     counts,
     flat,
@@ -33,6 +34,11 @@ from replnet.engines.path import Task
 from replnet.engines.plan import plan
 from replnet.live.placement import place
 from replnet.network.topology import CLIENT, SOURCE
+
+
+@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
+def test_punctual_hosts_walk_the_path_of_step_where_there_are_several_sources(sampled):
+    assert_same_path(plan(SOURCES), 2, 1, sampled)
 
 
 def written_by_step(task: Task) -> list[LogRow]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.show.web.playback import playback_of_events, read_playback, recorded_replications
+from replnet.show.web.playback import Playback, playback_of_events, read_playback, recorded_replications
 
 EMPTIED = rn.cascade(
     depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=2)",
@@ -27,18 +27,38 @@ EVENTS = [
 ]
 
 
+PAIR = rn.cascade(depth=1, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+
+
+def played(events: list[tuple[float, str, str, float, str | None]], network: rn.Network = PAIR) -> Playback:
+    columns = map(list, zip(*events, strict=True))
+    return playback_of_events(network, dict(zip(("at", "event", "node", "left", "source"), columns, strict=True)))
+
+
 def test_who_is_fresh_when():
     """Replica 1 is fresh in [0, 2) and [3, 6), though a reply that was overtaken comes at 5; replica 2 in [4, 6)."""
-    pair = rn.cascade(depth=1, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
-    columns = map(list, zip(*EVENTS, strict=True))
-    shown = playback_of_events(pair, dict(zip(("at", "event", "node", "left", "source"), columns, strict=True)))
+    shown = played(EVENTS)
     assert shown.end == 8
-    for time, fresh in {0.0: [1, 0], 2.5: [0, 0], 3.0: [1, 0], 5.5: [1, 1], 7.0: [0, 0]}.items():
-        assert [copies[1:].tolist() for copies in shown.copies_at(time)] == [[1, 1], fresh]
+    fresh = {0.0: (1, 0), 2.5: (0, 0), 3.0: (1, 0), 5.5: (1, 1), 7.0: (0, 0)}
+    for time, expected in fresh.items():
+        assert [copies[1:].tolist() for copies in shown.copies_at(time)] == [[1, 1], list(expected)]
     middles, freshness_by_group = shown.freshness_by_group(4)
     assert middles.tolist() == [1, 3, 5, 7]
     assert freshness_by_group["level 1"].tolist() == [0.5, 0.25, 1.0, 0.0]
     assert shown.pace(4).tolist() == [0, 0.5, 0, 0.5]
+
+
+def test_a_replica_without_a_copy_does_not_count():
+    shown = played([event if event[3] != -2.0 else (*event[:3], np.nan, "source") for event in EVENTS])
+    assert [copies[2] for copies in shown.copies_at(1.0)] == [0, 0]
+    assert shown.freshness_by_group(2)[1]["level 1"].tolist() == [3 / 4, 4 / 8]
+
+
+def test_an_answer_is_stale_in_the_instant_of_an_update():
+    network = rn.load("redundant", ["replicas=2", "ask=1"])
+    events = [(0.0, "start", "source", -1.0, "source"), (2.0, "update", "source", np.nan, "source")]
+    events += [(2.0, "answer", "client 1", 1.0, "source"), (3.0, "query", "client 1", np.nan, None)]
+    assert played(events, network).freshness_by_group(1)[1]["clients"].tolist() == [0]
 
 
 @pytest.mark.parametrize("source", ["cooperative", "graph", "redundant", "compose", "faults", EMPTIED])
