@@ -35,10 +35,15 @@ from replnet.engines.plan import plan
 from replnet.live.placement import place
 from replnet.network.topology import CLIENT, SOURCE
 
+LOSSY = rn.cascade(
+    depth=2, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)", faults=[{"lose": 0.3}]
+)
+
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
-def test_punctual_hosts_walk_the_path_of_step_where_there_are_several_sources(sampled):
-    assert_same_path(plan(SOURCES), 2, 1, sampled)
+@pytest.mark.parametrize("network", [SOURCES, LOSSY], ids=["several sources", "losses"])
+def test_punctual_hosts_walk_the_path_of_step(network, sampled):
+    assert_same_path(plan(network), 2, 1, sampled)
 
 
 def written_by_step(task: Task) -> list[LogRow]:
