@@ -128,10 +128,10 @@ def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -
 
 
 @contextmanager
-def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
-    """Yield a callback that shows on stderr how far the sweep called `title` is.
+def _show_sweep(title: str) -> Iterator[SweepProgress]:
+    """Show on stderr how far the sweep called `title` is; yield a callback that takes each new state of it.
 
-    If Ray is lost, a note on how to carry on is added to the error, which is raised again.
+    This is a context. If Ray is lost in it, the error gets a note on how to carry on, and is raised again.
     """
     from replnet.lab.sweeps import RayLost
 

@@ -105,9 +105,10 @@ class NodeCrowd:
 @final
 @dataclass(slots=True)
 class _Unit:
-    """A node with the units below it, or a crowd of several (`together`), which has `bands` if it is a subtree.
+    """A node with the units below it, or a crowd of several nodes (`together`): leaves as dots, or a subtree as bands.
 
-    `wide` and `high` are its size, and `x` its middle, in inches; `columns` are those of a crowd's dots.
+    `bands` has, from the top, a group and a number of nodes for every one or more levels; only a subtree has any.
+    `wide` and `high` are its size, and `x` its middle, in inches; `columns` is the number of columns of a crowd's dots.
     """
 
     names: Sequence[str]

@@ -162,10 +162,11 @@ class _GlimpseLines:
         }
 
     def _states(self, states: NodeStates) -> dict[str, Any]:
-        """Return {"copies": (copies, fresh copies) by group}, with more if it is known.
+        """Return {"copies": {group: (copies, fresh copies)}}, with more if it is known.
 
-        Where bandwidth is limited, "lines" has (mean, largest number of messages in line at a node) by group; in a
-        small network, "nodes" has lists of all of these node by node.
+        Where bandwidth is limited, "lines" has (mean, largest) of the messages in line at a node that has a limit, by
+        group. In a small network, "nodes" has lists node by node: its copies "held", those that are "fresh", and its
+        messages "waiting" in line, an empty list without a limit.
         """
         fields: dict[str, Any] = {"copies": self._sums(states.held, states.fresh)}
         if self._limited is not None:
