@@ -7,29 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from error_tables import by_message, message_of, read_table, write_files
-from experiment_files import ALL_SECTIONS, BASE, EXPECTED, SYSTEM, with_
+from error_tables import by_message, message_of, read_table, without_excerpts, write_files
+from experiment_files import ALL_SECTIONS, BASE, EXPECTED, FORMULA, SYSTEM, with_
 
 from replnet.lab.experiment.experiment import load_experiment
 from replnet.text.errors import InputError
 
-TEXTS = {"base": BASE, "expected": EXPECTED, "system": SYSTEM}
+TEXTS = {"base": BASE, "expected": EXPECTED, "system": SYSTEM, "formula": FORMULA}
+CASES = [case | {"of": name} for name, cases in read_table(__file__).items() for case in cases]
 
 
 def read(case: dict[str, Any]) -> list[Any]:
     """Return the cells of a case: a text, or a right one in which some words are changed and to which more is added."""
-    text = case["text"] if "text" in case else TEXTS[case["of"]]
+    text = case.get("text", TEXTS[case["of"]])
     for old, new in case.get("change", {}).items():
         text = with_(old, new, text)
     Path("exp.yaml").write_text(text + case.get("add", ""))
     return load_experiment("exp.yaml", case.get("overrides", ()), case.get("zips", ())).cells()
 
 
-@pytest.mark.parametrize("case", by_message(read_table(__file__)["errors"]))
+@pytest.mark.parametrize("case", by_message(CASES))
 def test_errors(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(case)
-    assert message_of(read, case).replace(f"{tmp_path}/", "") == case["message"]
+    assert without_excerpts(message_of(read, case)).replace(f"{tmp_path}/", "") == case["message"]
 
 
 def test_what_quick_makes_wrong_shows_in_its_cells(load):
