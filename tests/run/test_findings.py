@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 from loaded import E1, cluster
-from rows import assert_same_rows
 
 import replnet as rn
 from replnet.engines import start
@@ -104,12 +100,6 @@ def test_replicas_in_turns_are_old_together():
         assert (row.ci_low is not None) == known, share
 
 
-def test_nothing_else_changes_when_it_is_measured():
-    net = rn.cascade(depth=2, branching=2, updates=PARETO, downloads="exponential(rate=2)", bandwidth=30)
-    plain, more = (rn.emulate(net, horizon=2e3, confirm=False, measure=names) for names in ((), ["lag"]))
-    assert_same_rows(*([replace(row, verdict="") for row in one.rows if row.metric != "lag"] for one in (more, plain)))
-
-
 def test_copies_that_cannot_be_dated_are_left_out_and_said(monkeypatch):
     monkeypatch.setattr(start, "MOST_PULLS_FOR_AGES", {"array": 1.0})
     net = rn.cascade(depth=2, branching=1, updates="exponential(rate=9)", downloads="pareto(alpha=2.1, rate=1)")
@@ -156,17 +146,20 @@ def test_lines_whose_start_is_not_proven_are_not_compared(engine, tmp_path):
     assert kept.loc[("cluster", "rejected"), "verdict"] == words["cluster", "rejected"].verdict
 
 
-def test_a_sweep_does_not_compare_them_either(tmp_path):
-    kind = {"kind": "cooperative", "replicas": 2, "peers": 1, "updates": E1, "downloads": E1, "polls": E1}
-    data = {
-        "title": "Up to a load of 1",
-        "vary": {"rate": [16, 36]},
-        "network": {**kind, "bandwidth": 20, "clients": {"ask": 1, "queries": "exponential(rate=${rate})"}},
-        "run": {"horizon": 200, "replications": 4},
-    }
-    (tmp_path / "load.yaml").write_text(json.dumps(data))
-    found = rn.sweep(tmp_path / "load.yaml", tmp_path / "runs", workers=0).table
-    lines = found[found.metric == "service_rate"]
-    assert [bool(word) for word in lines.verdict] == [True, False]
-    assert lines.predicted.notna().all()
-    assert rn.open(tmp_path / "runs").table.equals(found)
+def test_what_is_infinite_or_too_rare_has_no_interval():
+    unheeded = rn.aggregate(rates=[0, 1, 9], weights=[1, 2, 0], budget=1, allocate="freshness")
+    rows = rn.emulate(unheeded, horizon=2e3, measure=["missing_updates"]).rows
+    assert all(row.metric != "missing_updates" or row.measured is not None for row in rows)  # its weight is 0
+    starved = rn.aggregate(rates=[1, 9], budget=1, order="fixed", allocate="freshness")
+    row = next(r for r in rn.emulate(starved, horizon=2e3, measure=["lag"]).rows if r.metric == "lag")
+    assert (row.measured, row.predicted) == (None, None)
+    assert "never downloaded" in row.note
+    rare = rn.aggregate(sources=15, updates="exponential(rate=3)", budget=15)
+    row = next(r for r in rn.emulate(rare, horizon=300).rows if r.metric == "all_fresh")
+    assert row.ci_low is None
+    assert row.note.startswith("no interval: too rare, seen in ")
+    heavy = rn.aggregate(sources=50, updates="exponential(rate=1)", budget=50, downloads="pareto(alpha=1.4)")
+    row = rn.emulate(heavy, horizon=300).rows[0]
+    assert row.note == "no interval: infinite variance of pareto(alpha=1.4, rate=1)"
+    locked = rn.aggregate(sources=50, updates="constant(rate=1)", budget=100)
+    assert rn.emulate(locked, horizon=300).rows[0].note.startswith("phase-lock: ")

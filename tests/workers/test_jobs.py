@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -208,40 +207,3 @@ def test_what_goes_wrong_on_ray(workers, monkeypatch):
     monkeypatch.setattr(scheduler, "WAIT_SECONDS", 0.01)
     with pytest.raises(RayUnreachableError, match="none answered within 0 s"):
         list(run(square, [1, 2], [1, 1], workers))
-
-
-NODE_DIES = """
-import json, os, threading, time
-from ray.cluster_utils import Cluster
-import replnet as rn
-
-machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-nodes = [machines.add_node(num_cpus=2) for _ in range(2)]
-machines.wait_for_nodes()
-network = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
-told = []
-
-def lose(share, words):
-    if share > 0.2 and not told:
-        told.append(share)
-        os.kill(nodes[1].all_processes["raylet"][0].process.pid, 9)
-
-spread = rn.emulate(network, seed=3, horizon=2e6, workers=4, address=machines.address, progress=lose)
-here = rn.emulate(network, seed=3, horizon=2e6, workers=0)
-print(json.dumps([told, spread.table.to_csv() == here.table.to_csv(), spread.incomplete]))
-machines.shutdown()
-"""
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_a_node_that_dies_in_a_spread_run_changes_no_byte():
-    """A head without CPUs and two nodes with two workers each; one raylet is killed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    command = [sys.executable, "-W", "ignore", "-c", NODE_DIES]
-    done = programs.run(command, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    told, same, incomplete = json.loads(done.stdout.splitlines()[-1])
-    assert len(told) == 1
-    assert same
-    assert incomplete == ""

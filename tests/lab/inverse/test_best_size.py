@@ -13,11 +13,10 @@ from functools import partial
 import pytest
 
 from replnet.lab.experiment.subjects import Settings
-from replnet.lab.inverse.best_size import BestSize, Solution, find_best_size
+from replnet.lab.inverse.best_size import BestSize, find_best_size
 from replnet.lab.inverse.system import Optimise
 from replnet.lab.papers.p2p import cooperative
 from replnet.laws import at_rate
-from replnet.measure.estimate import Estimate
 from replnet.measure.row import judge_rows
 
 SETTINGS = Settings(None, "conditional", 1, None, 0.002, None, 0.02)
@@ -99,15 +98,6 @@ def test_out_of_reach():
     (row,) = solve({**CLUSTER, "target": 0.95})
     assert row.note == "the target needs 19 downloads per unit of time, above the bandwidth 10"
     assert row.measured is row.predicted is None
-
-
-def test_errors_follow_the_slope():
-    """d R / d r of R = B^2 / r - B / k."""
-    system = Optimise.model_validate({**BASE, "system": "redundant", "target": 0.5, "ask": 4})
-    assert system.service(2.0) == 100 / 2 - 10 / 4
-    rate = Estimate(2.0, 0.01, 32)
-    derived = Solution(rate, rate).derive(system.service)
-    assert derived.error == pytest.approx(0.01 * 100 / 4, rel=1e-6)
 
 
 @pytest.mark.parametrize("best", [3, 10, 40, 99])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import signal
 
 import pytest
 from interrupts import ending
@@ -129,10 +130,7 @@ def test_one_interrupt_ends_all_that_was_to_be_emulated(place):
 
 
 def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
-    def emulate_so_far(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(targets, "emulate_so_far", emulate_so_far)
+    monkeypatch.setattr(targets, "emulate_so_far", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     words = "interrupted: downloads.rate = 9, by formula, is the smallest that meets it, and is not emulated yet"
     with pytest.raises(KeyboardInterrupt, match=f"^{words}$"):
         size(hop(), 0.9)
