@@ -14,7 +14,8 @@ CHURN = {"crash": "level 1", "up": "exponential(mean=5)", "down": "exponential(m
 
 
 def table(network, names, **how):
-    return {row.metric: row for row in rn.emulate(network, horizon=2e3, measure=names, **how).rows}
+    """The rows of a run by metric, those of the last group."""
+    return {row.metric: row for row in rn.emulate(network, **{"horizon": 2e3, "measure": names, **how}).rows}
 
 
 def test_what_has_no_variance_has_no_interval_and_what_has_no_mean_no_verdict():
@@ -31,19 +32,6 @@ def test_what_has_no_variance_has_no_interval_and_what_has_no_mean_no_verdict():
     assert light["missing_updates"].ci_low is not None
 
 
-def test_the_law_of_outages_counts_as_well():
-    for down, why in (
-        (PARETO, "infinite variance of lag under pareto"),
-        ("exponential(mean=1)", "kept through a crash"),
-    ):
-        churn = CHURN | {"down": down, "copy": "kept"}
-        net = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=1)", faults=[churn])
-        row = table(net, ["lag"])["lag"]
-        assert (row.ci_low is None) == (down == PARETO)
-        assert row.predicted is None
-        assert why in row.note
-
-
 HEAVY, LIGHT, QUERIES = "pareto(alpha=1.4, rate=1)", "exponential(rate=1)", "exponential(rate=2)"
 
 
@@ -55,11 +43,18 @@ def asking(ask: int, links: str, **downloads: str) -> rn.Network:
     return rn.graph(nodes=nodes, links=[*ways, "a -> client", "b -> client", "c -> client"])
 
 
+def churned(down: str) -> rn.Network:
+    faults = [CHURN | {"down": down, "copy": "kept"}]
+    return rn.single(updates=LIGHT, downloads=LIGHT, faults=faults)
+
+
 APART = "s>a s>b s>c"
-ASKED = {
+BOTH = asking(2, APART, a=PARETO, b=PARETO, c=PARETO)
+MANY = {"rates": [1, 2], "budget": 4, "replicas": 2, "ask": 2, "downloads": PARETO, "queries": QUERIES}
+INTERVALS = {  # what has an interval of the freshness and the lag at the edge of a network
     # P(A > x) falls like x^-2 of Pareto(3) intervals, and of two like x^-4: lag takes a third moment of the age.
     "one copy": (asking(1, APART, a=PARETO, b=PARETO, c=PARETO), {"freshness"}),
-    "two copies": (asking(2, APART, a=PARETO, b=PARETO, c=PARETO), {"freshness", "lag"}),
+    "two copies": (BOTH, {"freshness", "lag"}),
     "two, of which one may be heavy": (asking(2, APART, a=PARETO, b=LIGHT, c=LIGHT), {"freshness", "lag"}),
     "two of which both may be heavy": (asking(2, APART, a=PARETO, b=PARETO, c=LIGHT), {"freshness", "lag"}),
     "two by the same way": (asking(2, "s>u u>a u>b s>c", u=PARETO, a=LIGHT, b=LIGHT, c=LIGHT), {"freshness"}),
@@ -69,35 +64,32 @@ ASKED = {
     # Of intervals without a variance the freshest of two has none either, x^-0.8, and that of three has, x^-1.2.
     "two without a variance": (asking(2, APART, a=HEAVY, b=HEAVY, c=HEAVY), set()),
     "three without a variance": (asking(3, APART, a=HEAVY, b=HEAVY, c=HEAVY), {"freshness"}),
+    # A copy may come alone: where messages get lost, and where another that is asked has copies of another source.
+    "two of which one may get lost": (rn.Network.from_data(BOTH.data() | {"faults": [{"lose": 0.1}]}), {"freshness"}),
+    "two of two sources": (
+        rn.graph(
+            nodes={name: {"downloads": PARETO} for name in "ab"} | {name: {"updates": LIGHT} for name in "st"}
+            | {"client": {"queries": QUERIES, "ask": 2}},
+            links=["s -> a", "t -> b", "a -> client", "b -> client"],
+        ),
+        {"freshness"},
+    ),
+    # Replicas that share the instants of one process are old together.
+    "two in turns": (rn.aggregate(**MANY, share="turns"), {"freshness"}),
+    "two by themselves": (rn.aggregate(**MANY, share="independently"), {"freshness", "lag"}),
+    "outages without a variance": (churned(PARETO), {"freshness"}),
+    "outages": (churned("exponential(mean=1)"), {"freshness", "lag"}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ASKED)
-def test_the_variance_of_answers_is_that_of_the_freshest_of_what_is_asked(case):
-    network, known = ASKED[case]
-    rows = [
-        row for row in rn.emulate(network, horizon=400, measure=["lag"], confirm=False).rows if row.group == "clients"
-    ]
-    assert {row.metric for row in rows if row.ci_low is not None} == known
-    assert all("infinite variance" in row.note for row in rows if row.ci_low is None)
-
-
-def test_a_copy_may_come_alone():
-    """Where messages get lost; and where another that is asked has copies of another source."""
-    lossy = rn.Network.from_data(ASKED["two copies"][0].data() | {"faults": [{"lose": 0.1}]})
-    nodes = {name: {"downloads": PARETO} for name in "ab"} | {"s": {"updates": LIGHT}, "t": {"updates": LIGHT}}
-    nodes["client"] = {"queries": QUERIES, "ask": 2}
-    apart = rn.graph(nodes=nodes, links=["s -> a", "t -> b", "a -> client", "b -> client"])
-    for network in (lossy, apart):
-        assert "infinite variance of lag" in table(network, ["lag"], confirm=False)["lag"].note
-
-
-def test_replicas_in_turns_are_old_together():
-    """They share the instants of one process, so a long interval of it makes all of them old."""
-    about = {"rates": [1, 2], "budget": 4, "replicas": 2, "ask": 2, "downloads": PARETO, "queries": QUERIES}
-    for share, known in (("turns", False), ("independently", True)):
-        row = table(rn.aggregate(**about, share=share), ["lag"], confirm=False)["lag"]
-        assert (row.ci_low is not None) == known, share
+@pytest.mark.parametrize("case", INTERVALS)
+def test_there_are_intervals_where_there_is_a_variance(case):
+    """That of answers is that of the freshest of what is asked."""
+    network, known = INTERVALS[case]
+    rows = table(network, ["lag"], horizon=400, confirm=False)
+    assert {metric for metric in ("freshness", "lag") if rows[metric].ci_low is not None} == known
+    assert all("infinite variance" in rows[metric].note for metric in {"freshness", "lag"} - known)
+    assert case != "outages" or "kept through a crash" in rows["lag"].note
 
 
 def test_copies_that_cannot_be_dated_are_left_out_and_said(monkeypatch):
