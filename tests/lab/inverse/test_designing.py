@@ -184,23 +184,3 @@ def test_an_interrupt_leaves_what_there_is_by_then():
         design(E1, 12, 0.8, progress=ending("all ask the source")[1])
     with pytest.raises(OutOfTime, match=r"^out of time$"):
         design(E1, 12, 0.8, budget=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("given", "wrong"),
-    [
-        ({"target": "freshness >= 1.2"}, "target: .*never holds"),
-        ({"target": "level 1: freshness >= 0.5"}, "target: .*not about what clients get"),
-        ({"target": "download_rate >= 5"}, "target: nothing will match"),
-        ({"target": "lag >= 0"}, "target: 'lag >= 0' is met by any rate of downloads"),
-        ({"target": "lag <= 0"}, "target: 'lag <= 0' is not met by any rate of downloads"),
-        ({"limit": 0}, "limit: 0 is no number"),
-        ({"replicas": 0}, "replicas: 0 is no number of replicas"),
-        ({"updates": "exponential(rate=0)"}, "updates: exponential.*rate: 0 is not above 0"),
-        ({"pulls": ["foo(rate=1)"]}, "pulls: foo.*unknown family"),
-    ],
-)
-def test_what_cannot_be_is_named(given, wrong):
-    usual = {"updates": E1, "replicas": 5, "target": "freshness >= 0.5", "pulls": [E1]}
-    with pytest.raises(FieldError, match=wrong):
-        design(**usual | given)
