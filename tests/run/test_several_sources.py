@@ -96,6 +96,23 @@ def test_the_command_line_takes_it(tmp_path):
     assert (live.returncode, "by: " in live.stderr) == (BAD_INPUT, True)
 
 
+CRASH = {"up": "exponential(mean=1)", "down": "exponential(mean=9)", "copy": "empty"}
+
+
+def test_clients_count_as_often_as_they_ask_and_replicas_while_they_have_a_copy():
+    nodes = {"often": downloads(9), "seldom": downloads(1), "busy": queries(4), "idle": queries(1)}
+    links = ["fast -> often", "fast -> seldom", "often -> busy", "seldom -> idle"]
+    (fresh,) = rn.predict(network_of(nodes, links)).about("freshness", "clients")
+    assert fresh.predicted == pytest.approx((4 * 9 / 10 + 1 * 1 / 2) / 5)
+    # One is up a tenth of the time, of which 9/10 with a copy whose age is exponential at 10.
+    nodes, held = {"steady": downloads(1), "churned": downloads(9)}, 0.1 * 0.9
+    churned = network_of(nodes, ["fast -> steady", "fast -> churned"], faults=[{"crash": "churned", **CRASH}])
+    rows = rows_of(rn.predict(churned, measure=["staleness"]))
+    expected = {"availability": (1 + held) / 2, "freshness": (1 / 2 + held * 10 / 11) / (1 + held)}
+    expected["staleness"] = 1 - expected["freshness"]
+    assert {name: rows["level 1", name].predicted for name in expected} == pytest.approx(expected)
+
+
 def test_ages_are_over_what_has_a_copy_and_say_of_how_many():
     """Of answers that half of the time bring a copy of a source, of some and of copies that anything reaches."""
     rows = rows_of(rn.predict(DEEP, measure=["missing_updates"], by="source"))
