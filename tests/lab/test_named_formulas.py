@@ -40,6 +40,7 @@ def test_an_experiment_of_a_formula_has_predictions_and_no_verdict(load, tmp_pat
     found = rn.sweep(load(FORMULA), tmp_path / "run", workers=0)
     assert (found.verdict, found.incomplete, found.done, found.events) == ("", "", 6, 0)
     assert found.table["measured"].isna().all()
+    assert found.contradictions == []
     assert set(found.table["verdict"]) == {""}
     by_place = {(row["spread"], row["s"], row["group"], row["metric"]): row for row in found.rows}
     row = by_place[0, 0.5, "uniform", "freshness"]

@@ -183,7 +183,10 @@ def test_a_lock_that_its_last_holder_removes_just_now_is_taken_anew(tmp_path, mo
 
 
 def test_rows_that_live_hands_on(tmp_path):
-    """In any order of the replications, and none at times."""
+    """In any order of the replications, and none at times, or none at all."""
+    with event_log(tmp_path / "empty.parquet", TREE, 1, "live"):
+        pass
+    assert pd.read_parquet(tmp_path / "empty.parquet").empty
     file = tmp_path / "events.parquet"
     source, one, two = (TREE.topology.names.index(name) for name in ("source", "1", "1.2"))
     with event_log(file, TREE, 2, "live") as log:
