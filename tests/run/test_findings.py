@@ -155,3 +155,31 @@ def test_what_is_infinite_or_too_rare_has_no_interval():
     assert row.note == "no interval: infinite variance of pareto(alpha=1.4, rate=1)"
     locked = rn.aggregate(sources=50, updates="constant(rate=1)", budget=100)
     assert rn.emulate(locked, horizon=300).rows[0].note.startswith("phase-lock: ")
+
+
+SEVERAL = {"rates": [1, 2, 0.5], "weights": [1, 3, 2], "budget": 5, "replicas": 3, "ask": 2}
+AGGREGATES = {
+    "random order": rn.aggregate(rates=[1, 2, 0.5], weights=[1, 3, 2], budget=5, order="random"),
+    "starved": rn.aggregate(rates=[1, 9], budget=1, allocate="freshness", queries="exponential(rate=3)"),
+    "in turns": rn.aggregate(**SEVERAL, queries=QUERIES),
+    "by themselves": rn.aggregate(**SEVERAL, share="independently", downloads="gamma(2)"),
+}
+
+
+@pytest.mark.parametrize("network", AGGREGATES.values(), ids=AGGREGATES)
+def test_copies_of_many_sources_are_measured_as_predicted(network):
+    """One seed in a hundred fails right code."""
+    found = rn.emulate(network, horizon=5e3, measure=["staleness_age", "missing_updates", "update_penalty(x)"])
+    assert {row.verdict for row in found.rows} <= {"agree", "unresolved", ""}
+    assert found.about("freshness", "copies")[0].verdict == "agree"
+
+
+def test_what_has_no_formula_where_copies_and_queries_get_lost_says_why():
+    crashing = rn.cooperative(
+        replicas=3, peers=1, updates=LIGHT, downloads=LIGHT, polls=LIGHT, faults=[CHURN | {"crash": "replicas"}]
+    )
+    (row,) = rn.predict(crashing).about("availability")
+    assert "replicas that lose their copy and get it back by polls" in row.note
+    lost = [{"lose": 0.1, "between": ["client", "a"]}]
+    (row,) = rn.predict(rn.Network.from_data(BOTH.data() | {"faults": lost})).about("answered")
+    assert "queries, some of which are lost more often than others" in row.note
