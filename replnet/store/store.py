@@ -138,8 +138,8 @@ class Store:
     def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
         """Write the table, a DataFrame, and its `provenance`.
 
-        If the table on the disk says the same, both stay as they are. Raises ValueError if cells are not finished, an append failed, or the table does not fit a Parquet file, and
-        DiskError if it cannot be written.
+        If the table on the disk says the same, both stay as they are. Raises ValueError if cells are not finished, an
+        append failed, or the table does not fit a Parquet file, and DiskError if it cannot be written.
         """
         missing = len(self.cells - self.finished.keys())
         if missing or not self.open:
