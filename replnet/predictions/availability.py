@@ -27,6 +27,7 @@ from replnet.network import DOWNLOADS, POLLS, QUERIES, Crash
 from replnet.predictions.pull_graph import Asker, PullGraph
 
 INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
+MISSING_AT_TIMES = "the freshest of several copies, some of which are missing at times"
 
 
 def successful(graph: PullGraph, asker: Asker) -> Law:
@@ -137,8 +138,14 @@ def availability(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
 def availability_of_node(graph: PullGraph, node: int) -> Prediction:
     """Predict the share of time in which a replica has a copy; raise NoFormulaError if there is no formula.
 
-    A replica that no data reaches counts as one that has a copy at all times, a stale one.
+    A replica that no data reaches counts as one that has a copy at all times, a stale one. Views, which are numbered on
+    past all nodes, have a copy at all times if none of the nodes that they look at crashes, and else no formula.
     """
+    viewed = node - graph.topology.size
+    if viewed >= 0:
+        if any(crash_of(graph, i) is not None for i in graph.topology.views[viewed].nodes.tolist()):
+            raise NoFormulaError(MISSING_AT_TIMES)
+        return Prediction.of(1.0, LOST)
     crash = crash_of(graph, node)
     if crash is None or not graph.reachable_from_any[node]:
         return Prediction.of(1.0, LOST)

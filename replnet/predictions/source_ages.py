@@ -36,6 +36,7 @@ from replnet.deadline import require_time
 from replnet.laws import Exponential, Law
 from replnet.network import DOWNLOADS, POLLS, QUERIES
 from replnet.predictions.availability import (
+    MISSING_AT_TIMES,
     availability_of_node,
     both_ways,
     crash_of,
@@ -138,7 +139,7 @@ class SourceAges:
         if view_number < 0:
             return None if queries is None else self._answers(queries)
         if self._graph.faults:
-            raise NoFormulaError("the freshest of several copies, some of which are missing at times")
+            raise NoFormulaError(MISSING_AT_TIMES)
         view = self._graph.topology.views[view_number]
         return self._chosen(view.nodes.tolist(), view.ask)
 
