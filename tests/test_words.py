@@ -35,7 +35,7 @@ MOST = {
     "allocation": (0, 0, 0),
     "cli": (0, 0, 0),
     "engines": (0, 5, 3),
-    "histories": (1, 3, 0),
+    "histories": (0, 3, 0),
     "lab": (0, 4, 2),
     "laws": (0, 0, 0),
     "live": (0, 5, 0),

@@ -30,7 +30,7 @@ KEPT = Basis("exact", "Markov chain", "exponential downloads, updates, up and do
 
 
 def share_up(up: Law, down: Law) -> float:
-    """Return the share of time in which a replica is up.
+    """Return the share of time, from 0 to 1, in which a replica is up.
 
     `up` and `down` are the laws of its up and down times, of any kind.
     """

@@ -32,16 +32,18 @@ GAUSS_NODES, GAUSS_WEIGHTS = (_nodes + 1) / 2, _weights / 2  # on (0, 1)
 class GrowingCurve:
     """A function of time that is computed as a curve as far as it is needed, and kept.
 
-    `to` computes the curve from 0 to a horizon, and `known` has the curves so far by horizon.
+    `to` is a function that computes the curve from 0 to the horizon that it gets, and `known` has the curves so far by
+    horizon.
     """
 
     to: Callable[[float], Curve]
     known: dict[float, Curve] = field(default_factory=dict)
 
     def cover(self, horizon: float) -> Curve:
-        """Return the curve on [0, a power of two of at least `horizon`], which all callers share.
+        """Return the curve from 0 to `horizon` or beyond, which all callers share.
 
-        It is computed unless one that reaches at most eight times as far is known.
+        One that is known is returned if it reaches up to eight times as far; else it is computed up to the next power
+        of two, and kept.
         """
         for reached, curve in self.known.items():
             if horizon <= reached <= 8 * horizon:
@@ -61,9 +63,9 @@ def clean_edges(points: Array, horizon: float) -> Array:
 
 
 def panel_integrals(f: Callable[[Array], Array], edges: Array) -> Array:
-    """Return the integral of f over each of the panels that `edges` bound, one fewer than these.
+    """Return an array of the integrals of f over the panels between neighbouring `edges`, one fewer than these.
 
-    f is called with all points in a flat array.
+    f is called once, with all points in a flat array, and returns its values there.
     """
     width = np.diff(edges)
     x = edges[:-1, None] + width[:, None] * GAUSS_NODES
@@ -92,8 +94,8 @@ def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf)
 def convolve(f: Along, f_edges: Array, g: Along, g_edges: Array, x: Array, upto: float = np.inf) -> Array:
     """Return the integral of f(y) g(x - y) over y from 0 to x, or to `upto` if that is less, at every x of an array.
 
-    Both are functions of an array of points, in rows, and of a point in the panel of each row; they must be smooth
-    between their edges.
+    f and g are functions of an array of points, in rows, and of an array with a point inside the panel of each row;
+    they return values for the points, and must be smooth between neighbours of `f_edges` and of `g_edges`.
     """
     row, start, width = split_points(f_edges, g_edges, x, upto)
     total = np.zeros(len(x))

@@ -38,7 +38,7 @@ def residual(copy: InformationAge, updates: Law, y: float) -> float:
 
     `updates` is the law of the source's update intervals. The chance is E[G_U(X + y)], with X the age of the copy and
     G_U the tail of the time since the last update; 0 if nothing reaches the copy. It is exact for cascades, else as
-    good as the law of the age is.
+    good as the law of the age is. Raises NoFormulaError if tails are too heavy to integrate.
     """
     if isinstance(copy, Never):
         return 0.0
@@ -53,7 +53,8 @@ def update_density(copy: InformationAge, updates: Law, y: float) -> float:
     """Return how often, per unit of time, a copy of this age becomes stale after it was fresh for longer than y.
 
     `updates` is the law of the source's update intervals. The rate is E[g_U(X + y)], with X the age of the copy and g_U
-    the density of the time since the last update; 0 if nothing reaches the copy.
+    the density of the time since the last update; 0 if nothing reaches the copy. Raises NoFormulaError if tails are too
+    heavy to integrate.
     """
     if isinstance(copy, Never):
         return 0.0
@@ -86,9 +87,9 @@ def _shifted_panels(updates: Law, y: float, edges: Array, horizon: float) -> Arr
 
 
 def remaining_freshness(copy: InformationAge, updates: Law, y: float) -> Prediction:
-    """Predict the share of time in which a copy of this age is fresh and stays so for more than y.
+    """Predict the share of time in which a copy of this age is fresh and stays so for more than a time y.
 
-    `updates` is the law of the source's update intervals.
+    `updates` is the law of the source's update intervals. Raises NoFormulaError if tails are too heavy to integrate.
     """
     return _predict(copy, residual(copy, updates, y))
 
@@ -96,7 +97,8 @@ def remaining_freshness(copy: InformationAge, updates: Law, y: float) -> Predict
 def stale_rate(copy: InformationAge, updates: Law, y: float = 0.0) -> Prediction:
     """Predict how often, per unit of time, a copy of this age becomes stale after it was fresh for more than y.
 
-    `updates` is the law of the source's update intervals; with y = 0 all stale spells are counted.
+    `updates` is the law of the source's update intervals; with y = 0 all stale spells are counted. It is 0 if nothing
+    reaches the copy. Raises NoFormulaError if tails are too heavy to integrate.
     """
     return _predict(copy, update_density(copy, updates, y))
 

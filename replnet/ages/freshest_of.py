@@ -27,10 +27,10 @@ from replnet.laws import Array
 
 
 class ChoiceAges(NamedTuple):
-    """The ages of the freshest copy in all choices of some of the `size` copies that a part of a network holds.
+    """The ages of the freshest copy in all choices of one or more of the `size` copies that a part of a network holds.
 
-    They are relative to the node above the part. `ways[j - 1]` lists, for choices of j copies, pairs of a number of
-    choices and the age of the freshest copy in each of these.
+    They are relative to the node above the part: as if its copy were always fresh. `ways[j - 1]` lists, for choices of
+    j copies, pairs of a number of choices and the age of the freshest copy in each of these.
     """
 
     size: int
@@ -148,9 +148,10 @@ def _product(factor: Array, other: Array) -> Array:
 
 
 def freshest_of(parts: Sequence[ChoiceAges], ask: int) -> InformationAge:
-    """Return the age of the freshest of `ask` copies in these parts, all choices equally likely.
+    """Return the age of the freshest of `ask` copies that these parts of a network hold, all choices equally likely.
 
-    Exact if the ages of the parts are.
+    The parts must be independent of one another; the age is exact if theirs are, and relative to the same node as
+    these.
     """
     several = Counter(parts)
     ways = {way for part in several for way in part.ways[0]}
@@ -177,10 +178,11 @@ def part_topped_by(node: InformationAge, is_asked: bool, parts: Sequence[ChoiceA
 def forest_parts(
     above: Mapping[int, int], own_ages: Mapping[int, InformationAge | ChoiceAges], asked_nodes: Container[int], ask: int
 ) -> list[ChoiceAges]:
-    """Return the part that each tree of a forest makes up, for choices of up to `ask` copies of `asked_nodes`.
+    """Return the parts that the trees of a forest make up, for choices of up to `ask` copies of `asked_nodes`.
 
     `above` maps every node to the one above it, or to -1 at a root. `own_ages` maps every node to the age of its copy
-    relative to the node above, or to a whole part that stands in its place.
+    relative to the node above (at a root, to the source), or to a whole part that stands in its place. The list is in
+    no set order.
     """
     parts: dict[int, list[ChoiceAges]] = {}
     part_by_kind: dict[object, ChoiceAges] = {}

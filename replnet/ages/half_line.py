@@ -53,10 +53,11 @@ ATTRIBUTE = "_half_line"  # where an age keeps its law on the half line
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class HalfLine:
-    """The law of an age on all of [0, infinity): `tail` and `density` as functions of arrays.
+    """The law of an age on all of [0, infinity): `tail` P(age > x) and `density`, as functions of arrays of x.
 
-    Both are smooth on panels between `edges`, and given by formulas from `far` on. `off` is how far these may be off,
-    as a share, and `error` how far the tail is off before. `scale` is a scale of the law.
+    Both are smooth on panels between `edges`, and given by formulas from the age `far` on. `off` is how far these may
+    be off, as a share of the value, and `error` how far the tail may be off before. `scale` is an age of the size of
+    usual ones.
     """
 
     tail: Function
@@ -69,14 +70,14 @@ class HalfLine:
 
 
 class Integral(NamedTuple):
-    """The value of an integral, and a bound on its error."""
+    """The `value` of an integral, and a bound on its absolute `error`, 0 or more."""
 
     value: float
     error: float
 
 
 def half_line_law(copy: InformationAge) -> HalfLine:
-    """Return the law of an age on the half line, computed once: an overlay of a thousand nodes needs each often."""
+    """Return the law of an age on the half line, from age 0 to infinity; it is computed once and kept on `copy`."""
     attributes = vars(copy)
     if ATTRIBUTE not in attributes:
         attributes[ATTRIBUTE] = _law_of_pull(copy) if isinstance(copy, PullAge) else _extrapolate(copy)
@@ -92,7 +93,10 @@ def _law_of_pull(copy: PullAge) -> HalfLine:
 
 @lru_cache(maxsize=128)
 def law_edges(law: Law) -> Array:
-    """Return edges of panels on which a law's tail and age are smooth, up to its longest interval or very far."""
+    """Return edges of panels, from 0, on which a law's tail and that of its age are smooth; the arrays are cached.
+
+    The last edge is the law's longest interval, or where the tail of its age is about 1e-290.
+    """
     octaves = law.mean * STEP ** np.arange(-4, OCTAVES // 2)
     octaves = octaves[law.rate * law.excess(octaves) > SMALLEST]
     reach = min(float(law.isf(0.0)), float(octaves[-1]) * STEP)
@@ -132,9 +136,10 @@ def _extrapolate(copy: InformationAge) -> HalfLine:
 
 
 def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float) -> tuple[Function, float]:
-    """Return the tail of an age past its curve as a function of x, and by what share it is uncertain there.
+    """Return the tail P(age > x) past its `curve` as a function of x, and how far it may be off there, as a share.
 
-    `height` is the curve's value at its end, `horizon`, which the function meets.
+    `height` is the curve's value at its end, `horizon`, which the function meets; if that is below 1e-9, the function
+    is 0.
     """
     if height <= NOTHING:
         return np.zeros_like, 0.0
@@ -149,9 +154,9 @@ def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float
 
 
 def _formula(copy: InformationAge) -> Function | None:
-    """Return the tail far out as a function of x, up to a constant factor, where it follows from that of other ages.
+    """Return P(age > x) for large x, up to a constant factor, as a function of x made of the tails of other ages.
 
-    It does for sums, the freshest of several copies and delays; None for any other age.
+    There is one for sums, the freshest of several copies and delays; None for any other age.
     """
     if isinstance(copy, Sum):
         leaves = [half_line_law(leaf) for leaf in copy.summands]
@@ -170,7 +175,7 @@ def _formula(copy: InformationAge) -> Function | None:
 
 
 def _steepness(f: Function, x: Array) -> Array:
-    """Return -d log f / d log x, or 0 where f vanishes."""
+    """Return -d log f / d log x at every x of an array, by differences, or 0 where f is 0; x is above 0."""
     low, high = f(x * (1 - 1e-4)), f(x * (1 + 1e-4))
     with np.errstate(all="ignore"):
         slope = np.log(low / high) / math.log((1 + 1e-4) / (1 - 1e-4))
@@ -178,7 +183,7 @@ def _steepness(f: Function, x: Array) -> Array:
 
 
 def mean_age(copy: InformationAge) -> float:
-    """Return the mean of an age, which may be infinite."""
+    """Return the mean of the information age of a copy, in units of time; infinite if its tail is too heavy."""
     if isinstance(copy, PullAge):
         return copy.downloads.second_moment / (2 * copy.downloads.mean)
     law = half_line_law(copy)

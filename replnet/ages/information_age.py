@@ -52,7 +52,7 @@ DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 class InformationAge(ABC):
     """An abstract law of the information age X: the time since a copy's data left the source.
 
-    It knows the basis of its formula.
+    It gives the tail P(X > x), the density, the freshness of the copy, and the basis of its formula.
     """
 
     @property
@@ -62,7 +62,7 @@ class InformationAge(ABC):
 
     @property
     def scales(self) -> Scales:
-        """The points where the tail jumps or bends, and marks of its scale."""
+        """The ages where P(X > x) jumps or bends, as far as known, and ages that mark the scales on which it falls."""
         return Scales()
 
     @property
@@ -72,7 +72,7 @@ class InformationAge(ABC):
 
     @property
     def latest(self) -> InformationAge:
-        """An upper bound in law of the age, where that is not exact and bounds are known; else the age itself."""
+        """The oldest that the copy may be in truth, as a law, if this age is a lower bound; else the age itself."""
         return self
 
     @property
@@ -93,26 +93,26 @@ class InformationAge(ABC):
         return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def bound(self, x: Array) -> Array:
-        """Return an upper bound of the tail that is quick to compute, to find where the tail is negligible."""
+        """Return an upper bound of the tail P(X > x) at every x of an array, which is quick to compute."""
         return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
-        """Return the tail P(X > x) as a piecewise polynomial on [0, horizon], or further.
+        """Return the tail P(X > x) of the age X as a piecewise polynomial on [0, horizon], or further.
 
-        It may end before, where the tail has vanished.
+        It may end before `horizon`, where the tail has vanished.
         """
         edges = self.scales.edges(horizon)
         return fit_curve(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
-        """Return the density of X as a piecewise polynomial on [0, horizon], or further.
+        """Return the density of the age X as a piecewise polynomial on [0, horizon], or further.
 
-        It may end before, where the tail has vanished.
+        It may end before `horizon`, where the tail has vanished.
         """
         return self.tail_curve(horizon).derivative().times(-1)
 
     def laplace(self, rate: float) -> float:
-        """Return E[exp(-rate X)], the freshness under exponential updates."""
+        """Return E[exp(-rate X)], X being the age: the freshness, 0 to 1, under exponential updates of this rate."""
         return quadrature(self, Exponential(rate=rate))
 
     def freshness(self, updates: Law) -> Prediction:
@@ -127,7 +127,7 @@ class InformationAge(ABC):
 
 
 def resolution(edges: Array) -> float:
-    """Return the absolute tolerance of a curve that is fitted from these edges: 1e-11, or 1e-7 if they are over 100."""
+    """Return the absolute error allowed in a curve fitted from `edges`: 1e-11, or 1e-7 for more than 100 edges."""
     return RESOLVED if len(edges) <= 100 else ROUGH
 
 
@@ -150,10 +150,10 @@ def horizon_of(copy: InformationAge, updates: Law) -> float:
 
 
 def quadrature(copy: InformationAge, updates: Law) -> float:
-    """Return the freshness of a copy, 1 - integral of g_U(x) P(X > x) dx, by quadrature; a share from 0 to 1.
+    """Return the freshness of a copy, 1 - integral of g_U(x) P(X > x) dx, by quadrature; a share of time from 0 to 1.
 
     X is the copy's age, and g_U the density of the time since the last update, with update intervals of law `updates`.
-    Raises NoFormulaError if tails are too heavy.
+    Raises NoFormulaError if tails are too heavy to integrate.
     """
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
@@ -275,7 +275,7 @@ class Sum(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Best(InformationAge):
-    """The age of the freshest of several copies: the smallest of their independent ages.
+    """The age of the freshest of several copies: the smallest of their independent ages, `copies`.
 
     `rests_on` is the basis on which they are taken as independent.
     """
@@ -312,7 +312,7 @@ class Best(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Delayed(InformationAge):
-    """The age X + delay: every reply is `delay` old when it arrives."""
+    """The age X + delay, with X the age `copy`: every reply is `delay` old when it arrives."""
 
     copy: InformationAge
     delay: float
@@ -370,10 +370,10 @@ never = Never
 
 
 def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
-    """Return the age of a copy that is pulled from a copy of age `upstream` (P2P eq. 28). Exact.
+    """Return the age of a copy that is pulled from a copy of age `upstream` (P2P eq. 28).
 
     `own` is the law of the download intervals, or the age of a cluster's copies relative to its upstream. The age is
-    infinite if nothing reaches one of the two.
+    their independent sum, exact if both are, and infinite if nothing reaches one of the two.
     """
     own = PullAge(own) if isinstance(own, Law) else own
     if isinstance(upstream, Never) or isinstance(own, Never):
@@ -397,9 +397,9 @@ def best_of(copies: Sequence[InformationAge], rests_on: Basis = REDUNDANT) -> In
 
 
 def with_delay(copy: InformationAge, delay: float) -> InformationAge:
-    """Return the age of a copy whose replies take the constant time `delay`, 0 or more (P2P eq. 27 at y = delay).
+    """Return the age of a copy whose replies take the constant time `delay`, 0 or more: that of `copy`, plus `delay`.
 
-    Exact.
+    It is exact if the age `copy` is (P2P eq. 27 at y = delay).
     """
     assert delay >= 0, delay
     return copy if delay == 0 or isinstance(copy, Never) else Delayed(copy, delay)

@@ -32,15 +32,16 @@ def thin_out(points: Iterable[float]) -> tuple[float, ...]:
 
 
 def soft_marks(law: Law) -> tuple[float, ...]:
-    """Return some quantiles of the law, ascending, finite and above 0, which show on what scales its tail falls."""
+    """Return up to 8 upper quantiles of the law, ascending, finite and above 0: the scales on which its tail falls."""
     points = np.asarray(law.isf(QUANTILES), dtype=float)
     return tuple(np.unique(points[(points > 0) & np.isfinite(points)]).tolist())
 
 
 def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
-    """Return `marks` and the horizon in ascending order, each at least 1.5 and at most some 4 times the last.
+    """Return ascending points, taken from `marks` and `horizon`, each over 1.5 and at most some 4 times the last.
 
-    Marks closer together are left out, and points are added in gaps up to the horizon, so that no scale is missed.
+    Of marks that are closer together the first is kept, and the horizon is left out if it is close to, or below, the
+    last. Points are added in wider gaps below the horizon, so that no scale is missed.
     """
     result: list[float] = []
     for point in [*sorted(marks), horizon]:
@@ -64,20 +65,23 @@ class Scales(NamedTuple):
 
     @classmethod
     def of_smallest(cls, scales: Sequence[Scales], count: int) -> Scales:
-        """Return the scales of the tail of the smallest of `count` numbers, whose own tails have these `scales`."""
+        """Return the scales of the tail of the smallest of `count` independent numbers.
+
+        Their own tails have these `scales`, each of which is given once for all numbers that share it.
+        """
         marks = [min(each.marks) / count for each in scales] + [point for each in scales for point in each.marks]
         return cls(thin_out(point for each in scales for point in each.breaks), tuple(marks))
 
     def edges(self, horizon: float) -> Array:
-        """Return edges of panels on [0, horizon] from which a fit may start.
+        """Return ascending edges of panels on [0, horizon], 0 and `horizon` included, from which a fit may start.
 
-        They are the breaks, and points on all scales between them.
+        They are the breaks below the horizon, and points on all scales from the first mark on.
         """
         return clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
 
 
 def jumps(law: Law) -> Array:
-    """Return all points where the law's tail jumps or bends, however many."""
+    """Return all points where the law's tail jumps or bends, however many, ascending: the values of a discrete law."""
     return law.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
 
 

@@ -78,7 +78,7 @@ COARSE = 1e-5  # error by groups, as a share: 5e-6 was the most seen in records 
 def staleness(copy: InformationAge, updates: Law) -> Prediction:
     """Predict the share of time in which a copy of this age is stale (Staleness eq. 36).
 
-    `updates` is the law of the source's update intervals.
+    `updates` is the law of the source's update intervals; raises FieldError if their mean is infinite.
     """
     return _predict_source_penalty(copy, updates, ONE, STALENESS)
 
@@ -95,7 +95,7 @@ def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
 
 
 def lag_tail(copy: InformationAge, updates: Law, x: float) -> float:
-    """Return the chance that a copy, seen when it is stale, has been stale for longer than x (Staleness Thm 5).
+    """Return the chance that a copy, seen when it is stale, has been stale for longer than a time x (Staleness Thm 5).
 
     `updates` is the law of the source's update intervals. The chance is as exact as the law of the copy's age.
     """
@@ -103,9 +103,11 @@ def lag_tail(copy: InformationAge, updates: Law, x: float) -> float:
 
 
 def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the mean cost w(t) of a copy that became stale t ago; a fresh one costs 0 (Staleness eq. 42).
+    """Predict the mean over time of w(t), the cost of a copy that became stale t ago; a fresh one costs 0.
 
-    `by` is the weight function w, or its text, such as x^2, and `updates` the law of the source's update intervals.
+    `by` is the weight function w, or its text, such as x^2, and `updates` the law of the source's update intervals
+    (Staleness eq. 42). The value is infinite, with the reason in `assumes`, if ages have too heavy a tail for w. Raises
+    FieldError if the text is no weight.
     """
     return _predict_source_penalty(copy, updates, weight(by), SOURCE)
 
@@ -114,7 +116,8 @@ def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Pred
     """Predict the mean over time of the sum of w(age) over all updates that the copy misses (Staleness eq. 50).
 
     `by` is the weight function w, or its text, such as x^2; the age of an update is the time since it. `updates` is the
-    law of the source's update intervals.
+    law of the source's update intervals. The value is infinite, with the reason in `assumes`, if ages have too heavy a
+    tail for w. Raises FieldError if the text is no weight.
     """
     return _predict_update_penalty(copy, updates, weight(by), UPDATE)
 
@@ -122,7 +125,8 @@ def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Pred
 def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
     """Predict the mean number of updates by which a copy of this age is behind its source (Staleness eq. 54).
 
-    `updates` is the law of the source's update intervals.
+    `updates` is the law of the source's update intervals. The value is infinite, with the reason in `assumes`, if the
+    mean age is.
     """
     return _predict_update_penalty(copy, updates, ONE, MISSING)
 
@@ -130,7 +134,8 @@ def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
 def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
     """Predict the mean time since the first update that the copy missed, taken as 0 while it is fresh.
 
-    This is the age of Sync Definition 2. `updates` is the law of the source's update intervals.
+    This is the age of Sync Definition 2. `updates` is the law of the source's update intervals. The value may be
+    infinite, with the reason in `assumes`.
     """
     return _predict_source_penalty(copy, updates, AGE, FIRST_MISSED)
 
@@ -152,7 +157,10 @@ def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
 
 
 def data_age(copy: InformationAge) -> Prediction:
-    """Predict E[X], the mean time since the copy's data left the source, changed since or not."""
+    """Predict E[X], the mean time since the copy's data left the source, whether or not they have changed there since.
+
+    The value is infinite, with the reason in `assumes`, if nothing reaches the copy or ages have too heavy a tail.
+    """
     return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
 
 
@@ -290,7 +298,10 @@ def _product_edges(law: HalfLine, updates: Law, x: float) -> Array:
 
 
 def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
-    """Return the chance that, at a random time, the copy has been stale for longer than x, with an error bound."""
+    """Return the chance that, at a random time, the copy has been stale for longer than x, with an error bound.
+
+    `updates` is the law of the source's update intervals; raises FieldError if their mean is infinite.
+    """
     updates.require_finite_mean()
     if isinstance(copy, Never):
         return Integral(1.0, 0.0)
@@ -308,10 +319,10 @@ def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
 def _from_integral(
     copy: InformationAge, basis: Basis, integral: Integral, uncertain: float | None = None
 ) -> Prediction:
-    """Return the value of an integral as a prediction that rests on the copy's formula and on `basis`.
+    """Return the value of an integral as a prediction that rests on the basis of the copy's age and on `basis`.
 
-    Its accuracy is the integral's error, plus the relative accuracy of both times `uncertain`, or times the value if
-    that is None.
+    Its accuracy is the integral's error, plus the accuracy of both bases, a share, times `uncertain` (None: times the
+    value).
     """
     whole, value = joint_basis([copy.basis, basis]), integral.value
     stated = integral.error if integral.error > ROUNDING * abs(value) else 0.0
@@ -322,12 +333,13 @@ def _from_integral(
 def _chance(copy: InformationAge, basis: Basis, late: Integral) -> Prediction:
     """Return the share of time `late`, in which a copy is late, as a prediction.
 
-    It rests on the copy's formula and on `basis`, whose relative accuracy counts as a share of the rest of the time.
+    It rests on the basis of the copy's age and on `basis`, whose accuracy counts as a share of the rest of the time, 1
+    - `late`.
     """
     return _from_integral(copy, basis, late, uncertain=1 - late.value)
 
 
 def _infinite(copy: InformationAge, basis: Basis, why: str = NEVER) -> Prediction:
-    """Return the prediction of an infinite value, with the reason."""
+    """Return the prediction of an infinite value, with the reason `why` at the end of what it assumes."""
     whole = joint_basis([copy.basis, basis])
     return Prediction(math.inf, whole.kind, whole.source, f"{whole.assumes}; {why}" if whole.assumes else why)

@@ -54,7 +54,7 @@ class Prediction:
 
     @classmethod
     def of(cls, value: float, basis: Basis) -> Prediction:
-        """Return the prediction of a value on this basis."""
+        """Return the prediction of a value on this basis; its accuracy is the value times that of the basis."""
         return cls(float(value), basis.kind, basis.source, basis.assumes, abs(float(value)) * basis.accuracy)
 
     @property
@@ -88,10 +88,10 @@ def unknown(why: object) -> Prediction:
 
 
 def mean(parts: Mapping[Prediction, float]) -> Prediction:
-    """Return the weighted mean of several predictions, `parts` mapping each to its weight.
+    """Return the weighted mean of one or more predictions, `parts` mapping each to its weight, as a prediction.
 
-    Its kind is the weakest of theirs, every source and assumption is named once, and accuracies are averaged too. A
-    single prediction is returned as it is.
+    Its kind is the weakest of theirs, every source and assumption is named once, and accuracies are averaged too; notes
+    are dropped. A single prediction is returned as it is.
     """
     if len(parts) == 1:
         return next(iter(parts))

@@ -49,15 +49,15 @@ FARTHEST = 500.0  # how far from one per mean interval a rate is searched, in it
 def theta_needed(places: int, largest: int) -> float:
     """Return the exponent theta that makes exp(-theta (places - largest)) 1e-12, a chance that counts as 0.
 
-    It bounds the chance of an overflow, `places` being the length of a line and `largest` the most messages of a batch.
-    Infinite if such a batch does not leave a place.
+    That chance is a bound of the chance of an overflow: `places` is how many messages a line holds, and `largest` the
+    most messages of a batch. Infinite if the largest batch leaves no place free in an empty line.
     """
     return -math.log(NEVER) / (places - largest) if places > largest else math.inf
 
 
 @lru_cache(maxsize=1024)
 def arrival_exponent(law: Law, share: float, n: int, theta: float) -> float:
-    """Return the rate at which E[exp(theta M)] grows, with M the messages that have arrived, or slightly more.
+    """Return the rate per unit of time at which log E[exp(theta M)] grows, M messages having arrived, or slightly more.
 
     Events come at intervals of `law`, and a `share` of them ask for n messages each. Infinite if there is no such rate
     or no formula, as for intervals that depend on one another.
@@ -83,10 +83,10 @@ def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float
 
 
 def service_exponent(law: Law, share: float, n: int, theta: float) -> float:
-    """Return the rate at which E[exp(-theta M)] falls, with M the messages that have arrived, or less if not Poisson.
+    """Return the rate per unit of time at which -log E[exp(-theta M)] grows, M messages having arrived; 0 or more.
 
-    Events come at intervals of `law`, and a `share` of them ask for n messages each. It is 0 for intervals that depend
-    on one another.
+    Events come at intervals of `law`, and a `share` of them ask for n messages each. It is exact for exponential
+    intervals, a cautious lower value for other independent ones, and 0 for intervals that depend on one another.
     """
     if isinstance(law, Ordered):
         return 0.0

@@ -20,7 +20,7 @@ FARTHEST = math.log(1e6)  # distance from the start at which a target counts as 
 
 
 class UnreachableError(ValueError):
-    """The error that no rate meets a target; `tried` is the largest one that was tried, infinite if none was."""
+    """The error that no rate meets a target; `tried` is the largest rate that was tried, infinite if none was."""
 
     def __init__(self, message: str, tried: float = math.inf) -> None:
         super().__init__(message)
@@ -51,9 +51,9 @@ def crossing(
 ) -> tuple[End, End]:
     """Return a narrower bracket around the root of an increasing f, by the Illinois variant of false position.
 
-    `low` and `high`, and what is returned, are pairs of a point and the value of f there, negative at the first. It
-    ends when the bracket is at most `close` wide (relative to ends beyond 1), when f is at most `enough` at its second
-    end, or after 200 steps.
+    The ends of a bracket, `low` and `high` at first, are pairs of a point and the value of f there, negative at the
+    first end only. The search ends when the bracket is at most `close` wide (as a share of ends beyond 1), when f is at
+    most `enough` at the second end, or after 200 steps.
     """
     f_low, f_high, last = low[1], high[1], 0
     for step in range(STEPS):
@@ -117,10 +117,10 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
 
 
 def bisect_edge(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
-    """Return the last value for which `fine` holds, between `inside`, for which it does, and `outside`, for which not.
+    """Return the value next to `outside` for which `fine` holds, as it does for `inside` and does not for `outside`.
 
-    Whole numbers are halved until they are neighbours. Other numbers, above 0, are halved in logarithms until the last
-    two differ by at most a share of `close`, or are neighbours too.
+    Either may be the larger. The span between them is halved: of whole numbers until they are neighbours, of other
+    numbers, above 0, in logarithms, until the ends differ by at most the share `close`, or are neighbouring floats.
     """
     whole = isinstance(inside, int)
     while whole or max(inside / outside, outside / inside) > 1 + close:

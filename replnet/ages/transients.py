@@ -29,7 +29,7 @@ RAMP = 1e-5  # share of t, on each side of t, over which the tail is made to fal
 
 
 def _scales_until(scales: Scales, t: float) -> Scales:
-    """Return the breaks and marks below t alone, with t as a further break."""
+    """Return the breaks and marks of `scales` below t, with t as a further break, and as the mark if there is none."""
     breaks = tuple(sorted({point for point in scales.breaks if point < t} | {t}))
     return Scales(breaks, tuple(point for point in scales.marks if point < t) or (t,))
 
@@ -78,7 +78,7 @@ class SinceEmpty(InformationAge):
 
     @property
     def present(self) -> float:
-        """The chance that there is a copy."""
+        """The chance that there is a copy at time t, which is that its age otherwise would be at most t."""
         return 1 - float(self.copy.tail(np.array([self.t]))[0])
 
     def tail(self, x: Array) -> Array:

@@ -61,7 +61,7 @@ class Weight:
         return self.text
 
     def __call__(self, x: Array) -> Array:
-        """Return w(x)."""
+        """Return w(x), the cost of an age x, at every x of an array."""
         return self.orders[0](x)
 
     def integral(self, x: Array) -> Array:
@@ -69,12 +69,12 @@ class Weight:
         return self.orders[1](x)
 
     def second_integral(self, x: Array) -> Array:
-        """Return the integral of `integral` from 0 to x, at every x."""
+        """Return the integral over y, from 0 to x, of the integral of w from 0 to y, at every x."""
         return self.orders[2](x)
 
 
 def geometric_points(upto: float, start: float, step: float = STEP) -> Array:
-    """Return the points below `upto` that begin at `start`, each `step` times the last; empty if there are none."""
+    """Return the points start, start * step, start * step^2, ... that are below `upto`; empty if `start` is not."""
     if start >= upto:
         return np.empty(0)
     points = start * step ** np.arange(math.ceil(math.log(upto / start, step)))
@@ -100,7 +100,7 @@ def power(n: float = 0.0) -> Weight:
 
 
 def threshold(start: float) -> Weight:
-    """Return the weight that is 1 from age `start` on, and 0 before; raise FieldError for a negative start."""
+    """Return the weight that is 1 from age `start` on, and 0 before; raise FieldError if it is negative or infinite."""
     if finite("threshold", start) < 0:
         raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
     return Weight(
@@ -117,7 +117,7 @@ def threshold(start: float) -> Weight:
 
 
 def _log_integral(x: Array) -> Array:
-    """Return (1+x) log(1+x) - x."""
+    """Return (1+x) log(1+x) - x at every x, the integral of log(1+x) from 0, with all digits at small x."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) * np.log1p(x) - x)
     small = x[x < SMALL][:, None]
@@ -126,7 +126,7 @@ def _log_integral(x: Array) -> Array:
 
 
 def _log_second_integral(x: Array) -> Array:
-    """Return (1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4."""
+    """Return (1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4 at every x, the second integral of log(1+x) from 0."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) ** 2 * np.log1p(x) / 2 - x / 2 - 0.75 * x**2)
     small = x[x < SMALL][:, None]

@@ -72,7 +72,7 @@ def _check_cluster(address: str) -> Iterator[tuple[bool, str]]:
 
 
 def _check_package(name: str) -> tuple[bool, str]:
-    """Return whether a package is installed, and its version in words."""
+    """Return whether a package is installed, and a text with its version, or on how to install it."""
     from importlib import metadata
 
     try:

@@ -128,10 +128,10 @@ def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -
 
 
 @contextmanager
-def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
-    """Yield a callback that shows on stderr how far the sweep called `title` is.
+def _show_sweep(title: str) -> Iterator[SweepProgress]:
+    """Show on stderr how far the sweep called `title` is; yield a callback that takes each new state of it.
 
-    If Ray is lost, a note on how to carry on is added to the error, which is raised again.
+    This is a context. If Ray is lost in it, the error gets a note on how to carry on, and is raised again.
     """
     from replnet.lab.sweeps import RayLost
 
@@ -147,7 +147,7 @@ def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> i
     """Print the axes of an experiment, its cells, and the events, time and memory that they take; return the exit code.
 
     Cells that are finished in `folder` are not counted in; None: there are none. If `workers` is above 1, the time that
-    so many take is printed, too.
+    so many take is printed, too. A few cells are emulated briefly for that; the exit code is 3 if one fails, else 0.
     """
     from replnet.lab.sweeps import earlier_run, forecast
 

@@ -97,7 +97,8 @@ def seed_option(words: str | None = None) -> Option:
 def main() -> None:
     """Run the command that the arguments of this process name, and end the process with its exit code.
 
-    Every error in the input is printed on stderr as a message, never as a traceback, and gives exit code 2.
+    Every error in the input is printed on stderr as a message, never as a traceback, and gives exit code 2; an
+    interrupt gives 3, and a failure of Ray 4.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: results so far are kept and printed

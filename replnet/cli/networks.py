@@ -151,8 +151,8 @@ def run(
 def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
     """Print the events, time and memory that a run would take, as a short run of it tells, and return the exit code.
 
-    `options` are the other options of `replnet run`, by name; `workers` of None counts one per CPU. Raise ValueError if
-    the engine is `live`.
+    `options` are the other options of `replnet run`, by name; `workers` of None counts one per CPU. The exit code is 3
+    if the short run fails, else 0. Raise ValueError if the engine is `live`.
     """
     from replnet.engines import plan_of
     from replnet.lab.experiment import Cell, NetworkSubject

@@ -204,7 +204,10 @@ def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
 
 
 def sweep_data(sweep: Sweep) -> dict[str, Any]:
-    """Return all of a sweep as one mapping of plain data: verdict, rows, claims, errata, provenance and more."""
+    """Return all of a sweep as one mapping of plain data.
+
+    Its keys are experiment, title, verdict, incomplete, rows, claims, contradictions, errata, expected and provenance.
+    """
     return {
         "experiment": sweep.experiment.name,
         "title": sweep.experiment.title,

@@ -173,7 +173,9 @@ class SweepView:
                 self._worst = z, f"{where}{', ' if where else ''}{' '.join(about)}"
 
     def words(self) -> str:
-        """Return one line: how far the sweep is, how fast, how long the rest takes, its worst row, and its failures."""
+        """Return one line: how far the sweep is, its cells per second, the time that the rest takes, the row farthest
+        from its prediction, and how many cells failed, with the last of them.
+        """
         now = self.now
         cells = "cells that differed, four times longer" if now.longer else "cells"
         parts = [f"{self._title}: {now.done:,} of {now.cells:,} {cells}"]

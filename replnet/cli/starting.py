@@ -132,7 +132,10 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
 
 
 def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, description) for all that comes with replnet of a kind: networks, experiments, laws or metrics."""
+    """Yield (name, description) for all that comes with replnet of a kind: networks, experiments, laws or metrics.
+
+    The description of a law is an example of it.
+    """
     from replnet.laws import law_families
     from replnet.measure import METRICS, metrics_on_request
     from replnet.text import read_yaml, shipped, shipped_names

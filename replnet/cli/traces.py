@@ -161,9 +161,9 @@ def write_audit(audit: Audit, form: str) -> None:
 
 
 def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
-    """Return everything about a fitted history by name, with arrays and objects in it.
+    """Return everything about a fitted history by the names of its fields, with arrays and objects in it.
 
-    Rates are per unit of the record's time.
+    Its `history` is a mapping, and its `fits` are mappings. Rates are per unit of the record's time.
     """
     history = trace_fit.history
     about = {
@@ -192,7 +192,11 @@ def rate_data(change_rate: ChangeRate) -> dict[str, Any]:
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
-    """Return everything about an audit by name, with arrays and objects in it; times are in the unit of the records."""
+    """Return everything about an audit by name, with arrays and objects in it; times are in the unit of the records.
+
+    There are its window, the unit, a row for each metric, the checks of assumptions, the ages of downloads given those
+    of updates, the mean wait of an update, notes, and the conclusion.
+    """
     shares, x = audit.ages
     return {
         "window": {name: getattr(audit, name) for name in ("start", "end", "updates", "downloads")},
@@ -225,7 +229,9 @@ def _as_json(value: Any) -> Any:
 
 
 def _chance_text(value: float | None) -> str:
-    """Return a probability as text; empty if it is unknown (None or NaN)."""
+    """Return a probability as text of two digits, "< 1e-6" if it is below that; empty if it is unknown (None or
+    NaN).
+    """
     if value is None or math.isnan(value):
         return ""
     return "< 1e-6" if value < 1e-6 else f"{value:.2g}"
@@ -281,7 +287,7 @@ def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
 
 
 def _answer_word(check: Check) -> str:
-    """Return whether the assumption of a check holds, in a word: holds, fails or open."""
+    """Return whether the assumption of a check holds, in a word: holds, fails, or open if that could not be told."""
     return {True: "holds", False: "fails", None: "open"}[check.holds]
 
 

@@ -50,10 +50,10 @@ class Check:
 
 
 def check_history(events: str, times: Floats, dated: bool, rng: np.random.Generator) -> Iterator[Check]:
-    """Yield three checks of one history: intervals independent, no drift, no rhythm of the day.
+    """Yield the checks of one history: intervals independent, no drift, and, if `dated`, no rhythm of the day.
 
     `events` is the word for its events in the texts, such as updates, and `times` are their distinct instants in
-    ascending order. The rhythm is checked only if these are `dated`, that is seconds since 1970.
+    ascending order, seconds since 1970 if they are `dated`. `rng` draws the records that the rhythm is compared with.
     """
     gaps, step = np.diff(times), resolution(times)
     rho, chance = rank_correlation(gaps, step)

@@ -55,7 +55,13 @@ CHANCE_QUANTILES = (0.025, 0.975)
 @final
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit of one replica: how stale it was, what models predict, and which assumptions hold."""
+    """The result of an audit of one replica: how stale it was, what models predict, and which assumptions hold.
+
+    It covers the time from `start` to `end`, with the numbers of `updates` and `downloads` in it. By metric, it has the
+    `measured` estimates, the ranges (low, high) where chance alone may put them (`by_chance`), and what models predict,
+    by model (`predicted`). It also has the `checks` of assumptions, `notes`, the `conclusion` as text, the mean time
+    that an update waits for its download (`wait`), and how the ages of both histories depend on each other (`ages`).
+    """
 
     start: float
     end: float
@@ -146,7 +152,7 @@ def audit(
 def window(updates: History, downloads: History, since: float | None, until: float | None) -> tuple[float, float]:
     """Return the begin and the end of the time that both histories cover; `since` and `until`, if given, replace them.
 
-    Raise a ValueError if `since` is before that time, or if the end is not after the begin.
+    Raise a ValueError if `since` is before the time that both cover, or unless the end is finite and after the begin.
     """
     first, last = max(updates.start, downloads.start), min(updates.end, downloads.end)
     start = first if since is None else since
@@ -300,7 +306,10 @@ def predictions_by_waits(updates: Law, waited: Floats) -> dict[str, float]:
 
 
 def _notes(updates: History, downloads: History, start: float, end: float) -> Iterator[str]:
-    """Yield notes, as texts, on events that share an instant and count as one, and on updates outside [start, end]."""
+    """Yield notes, as texts, on events that share an instant and count as one, and on updates outside [start, end].
+
+    There is a note for each of these that occurs, and none if all is well.
+    """
     for history, events in zip((updates, downloads), BOTH, strict=True):
         duplicates = history.times.size - np.unique(history.times).size
         if duplicates:

@@ -23,7 +23,7 @@ VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versio
 
 @final
 class Steps(NamedTuple):
-    """A function of time that has each of these values from the instant in `times` on, until the next."""
+    """A function of time that is values[i] from times[i] until times[i + 1]; the last value lasts for ever."""
 
     times: Floats
     values: Floats
@@ -35,9 +35,10 @@ class Steps(NamedTuple):
 
 @final
 class Case(NamedTuple):
-    """Versions that the source and its replicas, by name, may have had over time, as numbers.
+    """The versions that the `source` and its replicas (`copies`, by name) may have had over time, as numbers.
 
-    A newer version has a larger number. Unless `counted`, any number of updates may lie between two versions.
+    A newer version has a larger number. If `counted`, numbers differ by the updates in between; else any number of
+    updates may lie between two versions.
     """
 
     source: Steps
@@ -45,9 +46,10 @@ class Case(NamedTuple):
     counted: bool = True
 
     def stretches(self, name: str, edges: Floats) -> Stretches:
-        """Return the stretches of the replica `name` between neighbouring edges, among which are all steps of either.
+        """Return the stretches of the replica `name` between neighbouring `edges`: all steps of it and of the source.
 
-        A copy of some version left the source when that last had a version that is no newer.
+        The departure of a copy is the instant at which the source got its last version that is no newer, minus infinity
+        if it never had one.
         """
         versions = self.copies[name].at(edges[:-1])
         departures = np.append(-np.inf, self.source.times)[np.searchsorted(self.source.values, versions, side="right")]
@@ -56,7 +58,11 @@ class Case(NamedTuple):
 
 @final
 class Cases(NamedTuple):
-    """Three cases: every node as it was last seen, replicas as fresh as they can have been, and as stale."""
+    """Three cases of what versions all nodes had over time, as far as visits tell.
+
+    They are: every node as it was last seen (`measured`), replicas as fresh as they can have been (`least`), and as
+    stale (`most`).
+    """
 
     measured: Case
     least: Case
@@ -92,13 +98,16 @@ def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> C
 
 
 def _newest_of(times: Floats, versions: Floats) -> Steps:
-    """Return the newest version by time, of these versions and when each came, which ascends but may have ties."""
+    """Return the newest version so far as a function of time, given `versions` and the `times` at which each came.
+
+    The times ascend, and several may be the same.
+    """
     is_last = np.append(times[1:] > times[:-1], True)
     return Steps(times[is_last], np.maximum.accumulate(versions)[is_last])
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
-    """Return the versions of the replicas over time, by name, as `scale` numbers them.
+    """Return the versions of the replicas over time, by name, as numbers: version i has the number scale[i].
 
     From each visit to the next, a replica has what `choose` makes of the numbers at the first and at the second.
     """
@@ -121,8 +130,8 @@ _newest, _oldest = np.maximum, np.minimum
 def staleness_of(case: Case, name: str, cuts: Floats) -> StalenessSums:
     """Return the integrals of staleness, staleness age and missing updates of the replica `name` between cuts.
 
-    `cuts` are ascending instants. Missing updates are infinite while the replica is stale, unless the case counts them;
-    the staleness age is, while it has a version from before the first that the source was seen with.
+    `cuts` are ascending instants. If the case does not count updates, missing updates are infinite where the replica is
+    stale; the staleness age is infinite where it has a version from before the first that the source was seen with.
     """
     edges = spans(cuts, case.source.times, case.copies[name].times)
     stretches = case.stretches(name, edges)
@@ -134,7 +143,11 @@ def staleness_of(case: Case, name: str, cuts: Floats) -> StalenessSums:
 
 
 def stale_counts(case: Case, cuts: Floats) -> Floats:
-    """Return for how long 0, 1, ..., all replicas were stale at once, by that number and by the span between cuts."""
+    """Return for how long exactly 0, 1, ..., all replicas were stale at once, between neighbouring cuts.
+
+    The array has a row for each number of stale replicas, and a column for each span between the ascending instants
+    `cuts`.
+    """
     edges = spans(cuts, case.source.times, *(copy.times for copy in case.copies.values()))
     stale = np.sum([case.stretches(name, edges).stale > 0 for name in case.copies], axis=0)
     lengths = np.diff(edges)

@@ -48,9 +48,10 @@ MOST_VISITS_DRAWN = 10_000_000  # from a law
 @final
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """For each visit but the first: the time since the one before, whether it saw a change, and since when.
+    """Arrays of all visits but the first: the time since the one before (`lengths`), if it saw a change (`changed`).
 
-    `since` is the time since the last change, or since the visit before if there was no change after that.
+    `since` is the time from the last change to the visit, or from the visit before if there was no change since that
+    one.
     """
 
     lengths: Floats
@@ -87,7 +88,13 @@ class RateEstimate:
 @final
 @dataclass(frozen=True, eq=False)
 class ChangeRate:
-    """The rate at which one element changed, by its record, and as estimators have it from visits that saw it."""
+    """The rate at which one element changed, by its record, and as estimators have it from visits that saw it.
+
+    `rate` is that of the recorded `history`, in changes per unit of time from the first visit to the last. `visits` is
+    the number of visits but the first, of which `changed` saw a change, `distance` the mean time between them, and
+    `window` how many visits each estimate rests on where a bias is measured. `estimates` has a rate for each estimator,
+    with its bias, and `notes` texts.
+    """
 
     history: History
     rate: float  # of the record, from the first visit to the last
@@ -194,9 +201,9 @@ def _rate_of_seen_changes(sightings: Sightings) -> float:
 
 
 def _bias_reduced_rate(sightings: Sightings) -> float:
-    """Return the rate of changes by the share of visits that saw none, with reduced bias.
+    """Return the rate of changes, per unit of time, by the share of visits that saw none, with reduced bias.
 
-    The visits must be equally far apart.
+    The visits must be equally far apart. It is 0 or more, and finite.
     """
     n, unchanged = sightings.changed.size, int((~sightings.changed).sum())
     return math.log((n + 0.5) / (unchanged + 0.5)) / float(sightings.lengths.mean())
@@ -223,7 +230,7 @@ def _likeliest_rate(sightings: Sightings) -> float:
 def _last_modified_rate(sightings: Sightings) -> float:
     """Return the Poisson rate under which the times since the last change, as the visits saw them, are likeliest, (2).
 
-    Raise a FieldError if all these times are zero.
+    It is 0 if no visit saw a change. Raise a FieldError if all these times are zero.
     """
     return float(sightings.changed.sum()) / _exposure(sightings)
 
@@ -262,8 +269,8 @@ FOR_EQUAL_LENGTHS = ("bias-reduced", "last modified, bias-reduced")
 def _estimates(sightings: Sightings, rate: float, window: int) -> list[RateEstimate]:
     """Return an estimate of the rate of changes, with interval and bias, by each estimator that suits the visits.
 
-    `rate` is the true rate, and `window` the number of visits that an estimate rests on where its bias is measured.
-    Estimators for visits that are equally far apart are left out if these are not.
+    `rate` is the true rate, by the record, and `window` the number of visits that an estimate rests on where its bias
+    is measured. Two of the five estimators are left out unless the visits are equally far apart.
     """
     distance = float(sightings.lengths.mean())
     even = Sightings(np.full(sightings.lengths.size, distance), sightings.changed, sightings.since)
@@ -300,10 +307,11 @@ def _log_likelihood_of_dates(sightings: Sightings, z: float) -> float:
 
 
 def _interval(log_likelihood: Callable[[float], float], best: float, distance: float) -> tuple[float, float]:
-    """Return the 95 % interval of a rate: the least and the largest one whose likelihood is not far below the largest.
+    """Return the 95 % interval (low, high) of a rate: the rates whose likelihood is at least 0.147 of the largest.
 
-    `log_likelihood` takes a rate; `best` is the rate where it is largest. If that is 0 or infinite so is this end, and
-    the search for the other begins at one change per `distance`, the mean time between visits.
+    `log_likelihood` takes a rate, and `best` is the rate where it is largest. If `best` is 0, so is the low end, and if
+    it is infinite, so is the high end; the search for the other end then begins at one change per `distance`, the mean
+    time between visits.
     """
     none, every = best == 0, math.isinf(best)
     start = math.log(1 / distance if none or every else best)
@@ -326,8 +334,9 @@ def _interval(log_likelihood: Callable[[float], float], best: float, distance: f
 def _bias(sightings: Sightings, estimator: Callable[[Sightings], float], rate: float, window: int) -> Estimate:
     """Return the mean error of an estimator over successive runs of `window` visits, as a share of the true `rate`.
 
-    Runs are taken as independent. It is infinite, with a doubt that says why, if an estimate of a run is infinite; NaN
-    if there is no run, or no change.
+    It is above 0 if estimates are too large. Runs are taken as independent, and visits after the last whole run do not
+    count. The value is infinite if an estimate of a run is, and NaN if there is no run or no change; its doubt then
+    says why.
     """
     ends = range(window, sightings.lengths.size + 1, window)
     values = np.array([estimator(sightings[end - window : end]) for end in ends])
@@ -339,9 +348,10 @@ def _bias(sightings: Sightings, estimator: Callable[[Sightings], float], rate: f
 
 
 def _poisson_biases(changes_per_visit: float, window: int) -> dict[str, float]:
-    """Return the biases that formulas give for Poisson changes, as shares of the rate, by the name of the estimator.
+    """Return the biases that formulas give for Poisson changes, as shares of the true rate, by name of the estimator.
 
-    `changes_per_visit` is the mean number of changes between two visits, and `window` how many visits an estimate has.
+    `changes_per_visit` is the mean number of changes between two visits, and `window` how many visits an estimate rests
+    on. Estimators without a formula are missing.
     """
     values = rate_estimators(changes_per_visit, window)
     return {name: float(value) for name, metric, value in values if metric == "bias"}  # type: ignore[arg-type]

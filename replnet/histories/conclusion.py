@@ -27,7 +27,11 @@ SHARE = "staleness"
 @final
 @dataclass(frozen=True)
 class ModelComparison:
-    """A metric's value by a model and as measured, with the range, `low` to `high`, where chance may put the latter."""
+    """The value of a `metric` as a model has it (`predicted`) and as `measured`, with the range of mere chance.
+
+    The range, `low` to `high`, has 95 % of the values that may be measured if the ages of updates and downloads are
+    independent.
+    """
 
     metric: str
     measured: float
@@ -37,7 +41,7 @@ class ModelComparison:
 
     @property
     def off(self) -> float:
-        """The prediction over the measured value, minus one; 0 if both are 0, infinite if only the measured one is."""
+        """The prediction over the measured value, minus 1; 0 if both are 0, infinite if only the measured value is."""
         if self.measured == self.predicted:
             return 0.0
         return self.predicted / self.measured - 1 if self.measured else math.inf

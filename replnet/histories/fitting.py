@@ -75,7 +75,11 @@ class NoFitError(ValueError):
 @final
 @dataclass(frozen=True)
 class Fit:
-    """The law of one family that is likeliest for some intervals, and how well it fits."""
+    """The `law` of one `family` that is likeliest for some intervals, and how well it fits them.
+
+    It has the logarithm of the likelihood and the AIC (smaller is better), the Kolmogorov `distance` between the
+    distribution functions of law and intervals, 0 to 1, and the p-value of that distance; None if it was not computed.
+    """
 
     family: str
     law: Law
@@ -88,7 +92,7 @@ class Fit:
 @final
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Intervals as distinct values in ascending order with their counts, and the `step` in which they are written.
+    """Intervals as distinct `values` in ascending order with their `counts`, and the `step` in which they are written.
 
     Intervals are multiples of `step`, which is 0 if they may be any numbers.
     """
@@ -133,7 +137,7 @@ class Sample:
         return self.average(self.values)
 
     def average(self, function_values: Floats) -> float:
-        """Return the mean of a function over all intervals, given its value at each of `self.values`."""
+        """Return the mean of a function over all intervals, given its value at each distinct interval, ascending."""
         return float(self.counts @ function_values) / self.n
 
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
@@ -155,9 +159,10 @@ class Sample:
 
 
 def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
-    """Fit every family to intervals above zero; return the fits, best AIC first, and why other families have none.
+    """Fit every family to intervals above zero; return the fits, lowest AIC first, and why other families have none.
 
-    The reasons are texts by family. Raise a ValueError if the intervals are too few, or all the same.
+    The reasons are texts by family. Raise a ValueError if the intervals are fewer than 10, not all above 0 and finite,
+    or all the same.
     """
     sample, fits, left_out = Sample.of(intervals), [], {}
     for family in FAMILIES:
@@ -192,11 +197,12 @@ def distance(law: Law, sample: Sample) -> float:
 
 
 def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
-    """Return (5), the share of samples of the fitted law that lie as far from the law that is fitted to them.
+    """Return the p-value of a fit, from 0.01 to 1: the share of samples of the fitted law that fit no better, (5).
 
-    `sample` is what was fitted; others of its size are drawn by `rng`, 99 at most. Ends early once 10 are as far, as
-    the answer is then clearly not small (Besag and Clifford 1991), and is not begun where even half the distance would
-    be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
+    `sample` is what was fitted; up to 99 others of its size are drawn by `rng`, and the same family is fitted to each.
+    A sample counts if its Kolmogorov distance is as large. Drawing ends once 10 count, as the share is then clearly not
+    small (Besag and Clifford 1991), and 0.01 is returned at once where even half the distance would be a surprise
+    (Dvoretzky, Kiefer and Wolfowitz).
     """
     # Of the distance, what the steps of the record make is no surprise.
     low, high = np.maximum(sample.values - sample.step, 0.0), sample.values + sample.step
@@ -218,7 +224,7 @@ def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
 
 
 def log_density(law: Law, x: Floats) -> Floats:
-    """Return the logarithm of a law's density at every x above 0, for laws of the families that can be fitted."""
+    """Return the log of a law's density at every x of an array, all above 0; the law is of a family in FAMILIES."""
     from scipy.special import gammaln, logsumexp
 
     if isinstance(law, Exponential):
@@ -240,12 +246,12 @@ def log_density(law: Law, x: Floats) -> Floats:
 
 
 def _exponential(sample: Sample) -> Law:
-    """Return the likeliest exponential law."""
+    """Return the likeliest exponential law of a sample, that with its mean."""
     return Exponential(mean=sample.mean)
 
 
 def _lognormal(sample: Sample) -> Law:
-    """Return the likeliest lognormal law."""
+    """Return the likeliest lognormal law of a sample, by mean and deviation of the logarithms of intervals."""
     logs = np.log(sample.values)
     centre = sample.average(logs)
     return Lognormal(math.sqrt(sample.average((logs - centre) ** 2)), scale=math.exp(centre))
@@ -356,7 +362,12 @@ FAMILIES: dict[str, tuple[Callable[[Sample], Law], int]] = {
 @final
 @dataclass(frozen=True)
 class Tail:
-    """The tail of intervals: beyond `start`, the share that exceeds x falls as x^-`alpha`, if as a power at all."""
+    """The tail of intervals: beyond `start`, the share that exceeds x falls as x^-`alpha`, if as a power at all.
+
+    `alpha` is infinite if the tail is no heavier than exponential, and `low` and `high` are its 95 % interval. `points`
+    is how many intervals lie beyond `start`, `power_against_lognormal` by how many deviations a power tail is likelier
+    than a lognormal one, and `verdict` says in words whether mean and variance are finite.
+    """
 
     alpha: float  # infinite where the tail is no heavier than exponential
     low: float  # of the interval (7) for alpha
@@ -370,8 +381,8 @@ class Tail:
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
     """Return the tail of intervals, which are in the order in which they came, fitted beyond their upper decile.
 
-    The interval of its index is taken over blocks of intervals drawn anew by `rng`, (7). None where fewer than 20
-    intervals lie beyond the decile, or where they pile up at it as those of a clock do.
+    The 95 % interval of its index alpha is taken over blocks of intervals drawn anew by `rng`, (7). None if fewer than
+    20 intervals lie beyond the decile, or if they pile up at it as those of a clock do.
     """
     n = intervals.size
     if int(n * TAIL_SHARE) < FEWEST_BEYOND:

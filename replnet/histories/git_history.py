@@ -63,8 +63,8 @@ def commit_times(repository: Path, path: str) -> list[int]:
 def _git(repository: Path, variables: dict[str, str], *arguments: str, silent: str = "") -> str:
     """Run git in a repository with these arguments, and return what it prints.
 
-    `variables` are added to its environment. Raise a FieldError if git fails, with `silent` as the reason if git gives
-    none.
+    `variables` are added to its environment. Raise a FieldError if git fails or is not installed, with `silent` as the
+    reason if git gives none.
     """
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in VARIABLES_KEPT

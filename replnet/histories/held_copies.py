@@ -18,9 +18,10 @@ STALENESS_AGE, MISSING_UPDATES = (metric(name).question for name in ("staleness_
 
 @final
 class StalenessSums(NamedTuple):
-    """Integrals over each span between two edges: of being stale, of the staleness age, and of missing updates.
+    """Integrals over time, in arrays with an element per span of time: not yet divided by the length of the span.
 
-    Each is an array with an element per span, not yet divided by its length.
+    `stale` is the time in which a copy was stale, `ages` the integral of its staleness age, and `missing` that of how
+    many updates it missed.
     """
 
     stale: Floats
@@ -28,13 +29,16 @@ class StalenessSums(NamedTuple):
     missing: Floats
 
     def means(self, length: float) -> dict[str, float]:
-        """Return the sums of the integrals over `length`, by metric: staleness, staleness_age, missing_updates."""
+        """Return the means over time, by metric: staleness (a share of time), staleness_age and missing_updates.
+
+        Each is the sum of its integrals over all spans, divided by `length`, how long the spans are together.
+        """
         stale, ages, missing = (float(amount.sum()) / length for amount in self)
         return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
 
 
 def within(times: Floats, start: float, end: float) -> Floats:
-    """Return those of these instants that lie from `start` to `end`, with these two."""
+    """Return those of the instants `times` that lie from `start` to `end`, both included, in their order."""
     return times[(times >= start) & (times <= end)]
 
 
@@ -58,17 +62,26 @@ def stretches_of(times: Floats, departures: Floats, updates: Floats, edges: Floa
 
 
 def stretches_between(edges: Floats, departures: Floats, updates: Floats) -> Stretches:
-    """Return stretches between neighbours of `edges`, in the i-th of which a node held what left at departures[i]."""
+    """Return stretches between neighbours of `edges`, in the i-th of which a node held what left at departures[i].
+
+    All are ascending instants but the departures, which may come in any order; the source changed at `updates`.
+    """
     return Stretches(np.zeros(departures.size, np.int64), edges[:-1], edges[1:], departures, Updates.of(updates))
 
 
 def add_between(edges: Floats, begins: Floats, amounts: Floats) -> Floats:
-    """Return, for each span between neighbouring edges, the sum of the amounts whose `begins` lie in it."""
+    """Return, for each span between neighbouring `edges`, the sum of those `amounts` whose `begins` lie in it.
+
+    amounts[i] belongs to the instant begins[i]; no instant may come before the first edge or from the last on.
+    """
     place = np.searchsorted(edges, begins, side="right") - 1
     return np.asarray(np.bincount(place, amounts, edges.size - 1), dtype=float)
 
 
 def sums_between(edges: Floats, stretches: Stretches) -> StalenessSums:
-    """Return how stale copies were in each span between neighbouring edges, none of which lies inside a stretch."""
+    """Return the integrals of how stale copies were over each span between neighbouring `edges`.
+
+    No edge may lie inside one of the `stretches`.
+    """
     amounts = stretches.stale, stretches.cost(STALENESS_AGE), stretches.cost(MISSING_UPDATES)
     return StalenessSums(*(add_between(edges, stretches.begin, amount) for amount in amounts))

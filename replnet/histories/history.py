@@ -49,9 +49,10 @@ BEAT_STRENGTH = 0.8  # length of the mean phase from which intervals count as mu
 @final
 @dataclass(frozen=True, eq=False)
 class History:
-    """A recorded history: the instants of its events in ascending order, of which several may be the same.
+    """A recorded history: the instants of its events in ascending order (`times`), of which several may be the same.
 
-    It raises a FieldError, which names `name`, unless the times are finite numbers in order, at 2 or more instants.
+    `name` is what errors call it. It raises a FieldError unless the times are finite numbers in order, at 2 or more
+    different instants.
     """
 
     times: Floats
@@ -106,9 +107,9 @@ def are_dates(times: Floats) -> bool:
 
 
 def resolution(times: Floats) -> float:
-    """Return the largest step of which all instants are multiples: a power of ten up to 1, a minute or a day.
+    """Return the largest step of which all `times` are multiples: 1, 0.1, ..., or a minute or a day if they are dates.
 
-    If there is none, it is the rounding of floats of their size.
+    If there is none that floats of this size can tell, it is twice the distance of neighbouring floats.
     """
     rounding = 2 * float(np.spacing(np.abs(times).max()))
     clock = CLOCK if are_dates(times) else ()
@@ -129,7 +130,10 @@ def cell_numbers(values: Floats, step: float) -> Floats:
 
 
 def correlation(values: Floats, most: int) -> Floats:
-    """Return the correlations (1) of `values` with themselves at lags 1 to `most`; zeros if all values are the same."""
+    """Return an array of the correlations (1) of `values` with themselves at lags 1 to `most`, each from -1 to 1.
+
+    They are zeros if all values are the same.
+    """
     centred = values - values.mean()
     whole = float(centred @ centred)
     if whole == 0:
@@ -140,7 +144,7 @@ def correlation(values: Floats, most: int) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """Return the ranks of values, from 1; equal values share the middle of theirs."""
+    """Return the rank of each value in ascending order, from 1; equal values share the mean of their ranks."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=float)
 
@@ -148,7 +152,8 @@ def ranks(values: Floats) -> Floats:
 def decay(rho: Floats, n: int) -> float:
     """Return the exponent b of the correlation rho(h) = c h^-b, fitted to the lags before rho first drowns in noise.
 
-    `rho` has the correlations of `n` values at lags 1, 2, ...; NaN if fewer than 5 lags are above the noise.
+    `rho` has the correlations of `n` values at lags 1, 2, ..., and noise is what is below 2 / sqrt(n). NaN if fewer
+    than 5 lags come before it.
     """
     drowned = np.flatnonzero(rho < 2 / math.sqrt(n))
     lags_above_noise = int(drowned[0]) if drowned.size else rho.size
@@ -180,9 +185,9 @@ def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float
 def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
     """Return the largest mean interval of a part of the record over the smallest, and the chance of that without drift.
 
-    The record is cut into 4 or 10 parts, whose mean ranks are compared with the scatter inside the parts, (3).
-    Intervals count as equal within `step`, the `resolution` of the instants, unless it is 0. Both are NaN for fewer
-    than 24 intervals.
+    The record is cut into 4 parts, or 10 from 200 intervals on, whose mean ranks are compared with the scatter inside
+    the parts, (3). Intervals count as equal within `step`, the `resolution` of the instants, unless it is 0. Both are
+    NaN for fewer than 24 intervals.
     """
     from scipy.special import fdtrc
 
@@ -202,7 +207,10 @@ def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
 
 
 def hourly(times: Floats) -> NDArray[np.int64]:
-    """Return how many events there are in each of the 24 hours of the day (UTC); times are seconds since 1970."""
+    """Return an array of how many events there are in each of the 24 hours of the day (UTC), over all days together.
+
+    `times` are seconds since 1970.
+    """
     return np.bincount((times % DAY // 3600).astype(np.int64), minlength=24)
 
 
@@ -224,10 +232,10 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def beat(intervals: Floats) -> dict[str, float] | None:
-    """Return the longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
+    """Return the longest `period` of which intervals are about multiples, and their deviation from these as `jitter`.
 
-    The period is the median interval or one of the calendar, such as an hour; None if there is none. A long period
-    hides short intervals, so at least half of them must exceed half of it.
+    The period is the median interval or one of the calendar, such as an hour, and at most twice the median.
+    The jitter is a standard deviation. None if there is no period.
     """
     median = float(np.median(intervals))
     longest_beat = None

@@ -32,7 +32,10 @@ MIDDLE_QUANTILES = np.array(
 @final
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """Instants that are about multiples of a period apart; `beats` says how many periods each comes after the first."""
+    """The clock of a history: instants (`times`) that are about multiples of a `period` apart.
+
+    `beats` says, for each instant, how many periods it comes after the first.
+    """
 
     times: Floats
     period: float
@@ -47,7 +50,7 @@ class Clock:
 @final
 @dataclass(frozen=True)
 class Lock:
-    """Two clocks that are locked: phases come again after a time `span`, of which the record shows only `moved`."""
+    """The lock of two clocks: phases come again after a time `span`, but moved by less while both ran (`moved`)."""
 
     span: float
     moved: float
@@ -76,7 +79,8 @@ def phase_lock(updates: Clock, downloads: Clock) -> Lock | None:
     """Return how two clocks are locked, so that a record shows only part of their phases; None if they are not.
 
     They are locked if their periods are close to a ratio of whole numbers up to 20, so that phases come again after a
-    span that matters, and moved by less than that while both ran.
+    span of time, if this is over 5 % of the shorter mean interval, and if phases moved by less than the span while both
+    ran.
     """
     p, q = updates.period, downloads.period
     for b in range(1, MOST_BEATS + 1):
@@ -91,10 +95,10 @@ def phase_lock(updates: Clock, downloads: Clock) -> Lock | None:
 
 
 def _phase_movement(updates: Clock, downloads: Clock, p: float, q: float) -> float:
-    """Return how far the phase of the downloads moved against that of the updates, for beats of exactly `p` and `q`.
+    """Return how far, in time, the phase of the downloads moved against that of the updates while both ran.
 
-    `p` is the beat of the updates and `q` that of the downloads. It is the range of the middle 90 % of differences
-    between phases, enlarged to all of them.
+    Phases are seen against beats of exactly `p` for the updates and `q` for the downloads. The result is the range of
+    the middle 90 % of differences between phases, enlarged to all of them by a factor.
     """
     update_phases, download_phases = updates.times - p * updates.beats, downloads.times - q * downloads.beats
     low, high = np.quantile(

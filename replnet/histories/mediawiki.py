@@ -27,7 +27,8 @@ MOST_TITLES_LISTED = 5  # in a message
 def dump_entries(source: Path, page: str | None) -> list[Entry]:
     """Return the timestamps of the revisions of the page with this title, or of the only page if it is None.
 
-    The file is an XML dump of MediaWiki, packed or not. Raise a FieldError if it is damaged, or has no such page.
+    Each is as it is written, after its place in `source`, an XML dump of MediaWiki, packed or not. Raise a FieldError
+    if the file is damaged, has no such page, or has several pages and no title is given.
     """
     try:
         with OPENERS.get(source.suffix.lower(), Path.open)(source, "rb") as file:
@@ -40,9 +41,9 @@ def dump_entries(source: Path, page: str | None) -> list[Entry]:
 
 
 def _pages(file: IO[bytes]) -> Iterator[Page]:
-    """Yield title and timestamps of every page of an XML dump.
+    """Yield the title of every page of an XML dump, and the timestamps of its revisions as they are written.
 
-    Elements are dropped as soon as they end, so memory does not grow.
+    The file is read as a stream, so that memory does not grow with it.
     """
     path: list[Element] = []
     title, stamps = "", list[object]()
@@ -113,7 +114,7 @@ def _revision_entries(source: Path, pages: Iterable[Page], page: str | None) -> 
 
 
 def _no_page(source: Path, page: str | None, others: Iterable[str]) -> FieldError:
-    """Return the error that a source has no page with this title, or none at all, with the titles of others."""
+    """Return the error that a source has no page with this title, or none at all (None), with titles of others."""
     titles = ", ".join(map(repr, others))
     right = f"there is {titles}" if titles else "a dump or an answer with revisions"
     return FieldError(str(source), f"has no page{'' if page is None else f' {page!r}'}", right)

@@ -52,9 +52,10 @@ NOTE_NEVER_STALE = "no upper bound: at no time was it stale for certain"
 @final
 @dataclass(frozen=True)
 class ObservedRow:
-    """A metric of one replica or of clients, measured, with bounds of the true value and a prediction.
+    """The value of a `metric` for a `group`, one replica or clients: a measured `estimate`, bounds and a prediction.
 
-    `unbounded` is the reason if there is no upper bound.
+    The true value lies from `least` to `most`, as far as visits tell; `most` is infinite without an upper bound, for
+    the reason `unbounded`. `predicted` is NaN if there is no prediction.
     """
 
     group: str
@@ -81,7 +82,9 @@ class ObservedRow:
 class Observation:
     """The freshness of all replicas, over the time in which all nodes were visited and had versions of the source.
 
-    `visits` are counts by node, `changes` is the number of changes of the source, and `found` has the rows.
+    That time is from `start` to `end`; in it, `changes` is the number of changes of the source, and `visits` the number
+    of visits by node. `found` has a row for each metric of a replica or of clients, and `notes` are texts on the
+    record.
     """
 
     start: float
@@ -181,7 +184,8 @@ def _start_of_known_versions(visits: Visits) -> float:
 def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
     """Return a row for every metric of every replica, then one for the freshness of clients who ask 2, and 3, of them.
 
-    `changes` are the instants of the source's changes, and `cuts` those between batches of the time that is measured.
+    There is no row for clients who would ask more replicas than there are. `changes` are the instants of the source's
+    changes, and `cuts` those between batches of the time that is measured, its begin and end included.
     """
     cases, rows = cases_of(visits), list[ObservedRow]()
     for name in visits.replicas:
@@ -237,11 +241,12 @@ def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts
 
 
 def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Floats) -> dict[str, float]:
-    """Return the predictions from how long the updates waited for a replica, by metric, if polls do not depend on them.
+    """Return predictions from how long updates waited for one replica, by metric, if polls do not depend on them.
 
-    `changes` are the instants of the source's updates; at `times` the replica was visited, and had versions of these
-    `ranks` in the order of all. Updates that came and arrived between the first cut and the last count; if these have
-    fewer than 3 instants, there is staleness alone, NaN.
+    The metrics are staleness, staleness_age and missing_updates. `changes` are the instants of the source's updates; at
+    `times` the replica was visited, and had versions of these `ranks` in the order of all. Only updates that came and
+    arrived between the first of `cuts` and the last count; if these have fewer than 3 instants, there is staleness
+    alone, NaN.
     """
     highest = np.maximum.accumulate(ranks)
     place = np.searchsorted(highest, np.arange(1, changes.size + 1), side="left")
@@ -255,10 +260,11 @@ def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Flo
 
 
 def _client_rows(cases: Cases, replicas: list[Estimate], cuts: Floats) -> Iterator[ObservedRow]:
-    """Yield a row of freshness for clients who ask 2, and 3, of the replicas and take the freshest answer.
+    """Yield a row of freshness for clients who ask 2, and one for 3, of the replicas and take the freshest answer.
 
-    The replicas are drawn anew every time. `replicas` has the freshness of each, from which the value for independent
-    replicas is predicted; `cuts` are the instants between batches of time.
+    There is none for more replicas than exist. Replicas are drawn anew every time. `replicas` has the freshness of
+    each, from which the value for independent replicas is predicted; `cuts` are the instants between batches of time,
+    its begin and end included.
     """
     if len(replicas) < min(REPLICAS_ASKED):
         return

@@ -27,7 +27,7 @@ LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are comp
 
 
 def replay(updates: Floats, downloads: Floats, edges: Floats) -> StalenessSums:
-    """Return how stale a copy was in each span between neighbouring `edges`, ascending instants.
+    """Return the integrals of how stale a copy was over each span between neighbouring `edges`, ascending instants.
 
     Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
     come after the first edge.
@@ -47,7 +47,7 @@ def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Float
 
 
 def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return in how many intervals between successive downloads in [start, end] there was no update.
+    """Return the number (as a float) of intervals between successive downloads in [start, end] in which no update came.
 
     Both histories are ascending instants.
     """
@@ -56,7 +56,10 @@ def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end:
 
 
 def _last(times: Floats, at: Floats) -> Floats:
-    """Return, for each instant in `at`, the last of `times` at or before it; these ascend and begin early enough."""
+    """Return, for each instant in `at`, the last of `times` at or before it.
+
+    `times` ascend, and the first must not come after any instant in `at`.
+    """
     return times[np.searchsorted(times, at, side="right") - 1]
 
 
@@ -101,10 +104,10 @@ def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) ->
 
 
 def age_dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """Return how far the ages of two histories are from being independent, at most, from `start` to `end`.
+    """Return how far the ages of two histories are from being independent, over the time from `start` to `end`.
 
-    It is the largest difference between P(A_D <= x, A_U <= y) and P(A_D <= x) P(A_U <= y), where A_D and A_U are the
-    times since the last download and the last update, at 5 quantiles of each (Staleness eq. 30).
+    It is the largest difference, 0 to 1, between P(A_D <= x, A_U <= y) and P(A_D <= x) P(A_U <= y), where A_D and A_U
+    are the times since the last download and the last update, at 5 quantiles x and y of each (Staleness eq. 30).
     """
     joint, _ = _joint_ages(updates, downloads, start, end)
     return float(np.abs(joint[:-1, :-1] - joint[:-1, -1:] * joint[-1:, :-1]).max())
@@ -124,8 +127,8 @@ def conditional_age_shares(updates: Floats, downloads: Floats, start: float, end
 def time_average_gap(updates: Floats, downloads: Floats, start: float, end: float) -> float:
     """Return how far the ages of downloads that updates see are off those at any time between `start` and `end`.
 
-    Both histories are ascending instants, and an age is the time since the last download. What is returned is the
-    largest difference between the shares of ages up to 5 quantiles.
+    Both histories are ascending instants, and an age is the time since the last download. At each of 5 quantiles of the
+    ages at any time, the shares of smaller ages are compared; the largest difference is returned, from 0 to 1.
     """
     x = age_quantiles(downloads, start, end)
     inside = updates[(updates > start) & (updates < end)]

@@ -50,9 +50,10 @@ def times_of_entries(source: str, entries: Sequence[Entry], unit: str | None) ->
 
 
 def read_time(place: str, written: object) -> tuple[float, bool | None]:
-    """Return a number, or the seconds since 1970 of a date, and whether the date says its zone (None for a number).
+    """Return the time that is `written`, and whether it is a date that says its zone (None for a number).
 
-    `written` is a number, a text or a datetime. Raise a FieldError, which names `place`, if it is no time.
+    A number, or the text of one, is returned as it is, and a date, a text or a datetime, as seconds since 1970. Raise a
+    FieldError, which names `place`, if it is no time.
     """
     time = parse_time(written)
     if time is not None:

@@ -44,7 +44,13 @@ TARGETS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 @final
 @dataclass(frozen=True, eq=False)
 class TraceFit:
-    """The result of fitting one history: laws, tail, correlation, rhythm, and what the Poisson formula costs."""
+    """The result of fitting laws to the intervals of one `history`, and of looking at what laws leave out.
+
+    It has the `fits` of families of laws, the best first, and why other families have none (`left_out`); the `tail`;
+    the `correlation` of intervals by lag from 1 on, and the exponent by which it falls; the events by hour of the day
+    (`hours`, None without dates); the `beat` (None if there is none); the `checks` of assumptions; and rows on what
+    constant downloads give: the `staleness` at several rates, and the rates that targets of staleness need (`needs`).
+    """
 
     history: History
     fits: list[Fit]  # the best first; it and the exponential have a p-value
@@ -137,7 +143,10 @@ def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[R
 
 
 def staleness_by_phase(updates: History, rate: float) -> Floats:
-    """Return an array of the staleness under constant downloads of this rate, for 16 phases of the first one."""
+    """Return an array of the staleness, 0 to 1, under constant downloads of this rate, for each of 16 even phases.
+
+    It is the share of the recorded time in which a copy that is downloaded so is stale.
+    """
     period, length = 1 / rate, updates.end - updates.start
     every = np.asarray(updates.start + period * np.arange(-1, math.ceil(length / period) + 1), dtype=float)
     window = np.array([updates.start, updates.end])
@@ -147,9 +156,9 @@ def staleness_by_phase(updates: History, rate: float) -> Floats:
 
 
 def _rate_by_replay(updates: History, target: float) -> float:
-    """Return the rate of constant downloads at which the staleness of a replay is `target`, averaged over phases.
+    """Return the rate of constant downloads at which the staleness of a replay is `target`, averaged over 16 phases.
 
-    NaN if the record is too short to tell.
+    It is at most 0.1 % too high. NaN if the record is too short to tell.
     """
 
     def stale(rate: float) -> float:

@@ -34,10 +34,11 @@ def import_trace(
 ) -> tuple[Floats, list[str]]:  # fmt: skip
     """Return the times of events recorded in `source`, in ascending order, and notes on what was done to them.
 
-    Times are in seconds, or in the record's own unit. `kind`, such as csv or git, is told by the name unless given;
-    `column` names the times in CSV and Parquet; `unit` (s, ms, us, ns) is that of numbers, told by their size unless
-    given; `path` is a path in a git repository, `page` a title in a dump or an answer of MediaWiki, needed if that has
-    several. Raises a FieldError if the source cannot be read so, or has events at fewer than 2 instants.
+    Times are seconds (dates: since 1970); small numbers stay in the record's own unit unless `unit` (s, ms, us, ns) is
+    given, and large ones are taken as in one of these, by their size. `kind` (csv, parquet, json, xml or git) is told
+    by the name unless given; `column` names the times in CSV and Parquet; `path` is a path in a git repository, `page`
+    a title in a dump or an answer of MediaWiki, needed if that has several. Raises a FieldError if the source cannot be
+    read so, or has events at fewer than 2 instants.
     """
     if not source.exists():
         raise FieldError(str(source), "does not exist", "a file of event times, or a git repository")
@@ -66,7 +67,7 @@ def import_trace(
 
 
 def write_times(times: Floats, to: TextIO) -> None:
-    """Write times to a file as one column with the header timestamp; whole seconds as whole numbers."""
+    """Write times to an open text file, one a line, after the header timestamp; whole numbers without a point."""
     to.write("timestamp\n")
     to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in times.tolist())
 
@@ -75,9 +76,10 @@ HistorySource = History | str | Path | ArrayLike
 
 
 def history_of(source: HistorySource) -> History:
-    """Return the history in a file that `import_trace` wrote, or that `trace(file=...)` reads; or of these times.
+    """Return the history in a file that `write_times` wrote, or that `trace(file=...)` reads; or of these times.
 
-    Times need not be in order, those of a file must. Dates are in seconds. A history is returned as it is.
+    Times need not be in order, those of a file must. Dates are in seconds since 1970. A history is returned as it is.
+    Raises a FieldError if the file cannot be read, or if the times are not finite numbers at 2 or more instants.
     """
     if isinstance(source, History):
         return source
@@ -193,9 +195,9 @@ def _time_of_object(place: str, item: dict[str, Any]) -> object:
 
 
 def _git_entries(repository: Path, path: str) -> list[Entry]:
-    """Return the times of the commits that changed a path, in seconds and ascending, each with the commit as place.
+    """Return the times of the commits that changed a path, seconds since 1970, from first to last, each with a place.
 
-    Raise a FieldError if there are none.
+    The place is the number of the commit among these, as text. Raise a FieldError if there are none.
     """
     if "\0" in path:
         raise FieldError(str(repository), f"{path!r} is not a path", "a path in the repository")

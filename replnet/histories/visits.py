@@ -45,7 +45,8 @@ class VisitOrder:
     """The order of versions as far as it is known, in arrays with an element per version.
 
     `ranks` is one order of all. `low` and `high` bound the place of a version on a scale where those that the source
-    was seen with are 0, 1, 2, ...; they are the same where that place is known.
+    was seen with are 0, 1, 2, ...; they are the same where that place is known. `whole` has the versions themselves if
+    these are whole numbers, of which each update makes a larger one; else it is None.
     """
 
     ranks: Ints
@@ -57,7 +58,12 @@ class VisitOrder:
 @final
 @dataclass(frozen=True, eq=False)
 class Visits:
-    """The visits of each node: their instants in ascending order, and the numbers of the versions that it had then."""
+    """The visits of each node (`nodes`): their instants in ascending order, and the numbers of its versions then.
+
+    `source` names the node that the others copy, `order` is that of the versions, and `first_seen` has, for each
+    version, when any node was first seen with it. `notes` are texts, and `complete` says that there is a visit at every
+    change.
+    """
 
     nodes: dict[str, tuple[Floats, Ints]]
     source: str
@@ -125,7 +131,7 @@ def _table(record: RecordSource) -> tuple[str, Any]:
 
 
 def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
-    """Yield each time in a column of a table with its place in the record, such as "NAME: row 1"."""
+    """Yield each time in a column of a table, after its place in the record, such as "NAME: row 1"."""
     return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
 
 
@@ -144,10 +150,10 @@ def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
 
 
 def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: str) -> Visits:
-    """Return visits at ascending `times`, of these nodes and with these versions, and the order of the versions.
+    """Return visits at ascending `times`, of these `nodes` and with these versions, `texts`, and the versions' order.
 
-    Each visit has an element in all three. Versions are numbers if all texts are and the source's never fall; else
-    texts.
+    Each visit has an element in all three; `source` names the source. Versions are in the order of numbers if all texts
+    are numbers and those of the source never fall; else in that in which nodes had them.
     """
     values = _numbers(texts)
     # Numbers that fall at the source are names, such as 1.9 and then 1.10.
@@ -164,10 +170,10 @@ def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: 
 
 
 def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits:
-    """Return changes at ascending `times` as visits: versions count the changes of the source; replicas copy it.
+    """Return changes at ascending `times` as visits, of which there is one at every change.
 
-    `nodes` has the name of the node that changed for each; what a replica has is the last version of the source by
-    then.
+    `nodes` has, for each change, the name of the node that changed. A version is the number of changes of the source so
+    far, and a replica that changes takes the version that the source has just then.
     """
     changes = np.unique(times[nodes == source])
     codes = np.searchsorted(changes, times, side="right")
@@ -192,7 +198,7 @@ def _codes(texts: Sequence[str]) -> Ints:
 
 
 def _order_of_numbers(values: Floats) -> VisitOrder:
-    """Return the order of versions that are numbers, which ascend in `values`, each once."""
+    """Return the order of versions that are numbers: `values`, ascending, each once, which is known wholly."""
     ranks = np.arange(values.size)
     places = ranks.astype(float)
     return VisitOrder(ranks, places, places, values if np.all(values == np.rint(values)) else None)

@@ -33,7 +33,7 @@ SECONDS_PER_PART = 1.0  # seconds between parts: so much work a run that is kill
 
 @final
 class RunStore:
-    """The directory of one run: `paths` are those stored by earlier attempts, and new ones are added.
+    """The directory of one run, to which new paths are added; `paths` are those that earlier attempts stored, in order.
 
     `finished` is whether an earlier attempt has finished the run.
     """
@@ -46,13 +46,17 @@ class RunStore:
         self._stored, self._due = len(self.paths), time.monotonic() + SECONDS_PER_PART
 
     def add(self, series: Replications[Path]) -> None:
-        """Store the new paths of a run under way, unless the last were stored less than SECONDS_PER_PART ago."""
+        """Store the new paths of a run under way, unless the last were stored less than a second ago.
+
+        Paths that are passed over are stored by a later call, or by `flush`.
+        """
         if time.monotonic() >= self._due:
             self.flush(series.paths)
             self._due = time.monotonic() + SECONDS_PER_PART
 
     def flush(self, paths: Sequence[Path]) -> None:
-        """Store those of `paths`, all of the run so far, that are not yet stored; nothing after a write that broke off.
+        """Store those of `paths`, all of the run so far, that are not yet stored; do nothing after a write that broke
+        off.
 
         The next run in the same directory makes such paths again.
         """
@@ -62,7 +66,10 @@ class RunStore:
             self._stored = len(paths)
 
     def end(self, result: Emulated, paths: Sequence[Path], stopped: bool = False) -> None:
-        """Store the remaining paths, and mark the run finished with this result unless it was `stopped`."""
+        """Store the remaining paths; unless the run was `stopped`, store its record, its table and its provenance too.
+
+        `paths` are all of the run so far. A run that was stopped can be carried on with, any other is finished.
+        """
         from replnet.lab.sweeps import Sweep
 
         self.flush(paths)
@@ -78,7 +85,7 @@ def open_run_store(folder: str | PathLike[str], network: Network, how: Mapping[s
     """Open the store of a run in a directory, a new one or that of the same run, for the time of a `with`.
 
     `how` are the arguments of emulate on which the result depends. Raises RefusedError if the directory has a finished
-    run on the wall clock.
+    run on the wall clock, which is never repeated.
     """
     experiment = _experiment(network, how)
     keys = [cell.key for cell in experiment.cells()]
@@ -116,9 +123,10 @@ def _experiment(network: Network, how: Mapping[str, Any]) -> Experiment:
 
 
 def records_so_far(contents: Contents, cell: Cell) -> dict[str, Any]:
-    """Return the records of a run directory by the keys of cells; of an unfinished run, the record of its paths so far.
+    """Return the records of a run directory by the keys of cells; it has one, or none without a stored path.
 
-    `cell` is the only cell of the run.
+    `cell` is the only cell of the run. The record of an unfinished run is judged by its paths so far, and has a field
+    `unfinished`, which is True.
     """
     paths = stored_paths(cell, contents.parts)
     if cell.key in contents.records or not paths:
@@ -131,9 +139,9 @@ def records_so_far(contents: Contents, cell: Cell) -> dict[str, Any]:
 
 
 def run_record(rows: Sequence[Row], events: int, incomplete: str) -> dict[str, Any]:
-    """Return the record of a run as plain data, in the form of a cell of a sweep.
+    """Return the record of a run as plain data, as of a cell of a sweep: its rows, its events, why it is incomplete.
 
-    A row that was judged by something else than its formula has that with it (Row.against).
+    A row that was judged against something else than its formula (Row.against) has that in its field `against`.
     """
     records = [
         row.record() | ({"against": _finite_or_none(asdict(row.against))} if row.against else {}) for row in rows
@@ -165,9 +173,9 @@ def _finite_or_none(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored_paths(cell: Cell, records: Mapping[str, Any]) -> list[Path]:
-    """Return the stored replications of a cell, from the first one on up to a gap.
+    """Return the stored replications of a cell, in order from the first one on up to a gap.
 
-    `records` hold its parts by their keys.
+    `records` hold the parts of the cell, beside others, by their keys.
     """
     paths: list[Path] = []
     for numbers, part in parts_of_cell(cell.key, records):
@@ -177,7 +185,11 @@ def stored_paths(cell: Cell, records: Mapping[str, Any]) -> list[Path]:
 
 
 def draws_of(paths: Sequence[Path]) -> dict[Key, tuple[Floats, Floats]]:
-    """Return, by group and metric, arrays of all replications: the amounts, and the wholes that they are shares of."""
+    """Return by (group, metric) two arrays with an element per path: the amounts, and the wholes that these are shares
+    of.
+
+    Without paths the mapping is empty.
+    """
     pairs = {key: np.array([path.shares[key] for path in paths]).T for key in (paths[0].shares if paths else ())}
     return {key: (amounts, wholes) for key, (amounts, wholes) in pairs.items()}
 
@@ -218,5 +230,5 @@ def _paths_of_part(part: Mapping[str, Any]) -> list[Path]:
 
 
 def _plain(number: float) -> float | str:
-    """Return a number as JSON takes it: infinities and NaN as text; all others are written and read exactly."""
+    """Return a number as JSON takes it: infinities and NaN as text, such as "inf", all others as they are, exactly."""
     return float(number) if math.isfinite(number) else str(float(number))

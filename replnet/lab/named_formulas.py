@@ -44,7 +44,8 @@ Plain = TypeVar("Plain", bound=Callable[..., Any])
 @final
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values.
+    """A function with its name as a formula, its basis (kind, equation, assumptions), and the groups and metrics of its
+    values.
 
     `check`, if there is one, raises FieldError for arguments that do not fit together.
     """
@@ -71,7 +72,10 @@ class Formula:
 
     @cached_property
     def model(self) -> type[Part]:
-        """The Pydantic model that checks the arguments; FieldError if one of these has no type or is not described."""
+        """The Pydantic model that checks the arguments: a field for each, and `name`, the name of the formula.
+
+        Raises FieldError if an argument has no type or is not described.
+        """
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
         descriptions = {
@@ -115,7 +119,10 @@ class Formula:
             raise FieldError(self.name, wrong, "other arguments") from None
 
     def _prediction_of(self, value: float | Prediction) -> Prediction:
-        """Return a plain number as a prediction on this formula's basis; infinite values get a note."""
+        """Return a number as a prediction on this formula's basis, and a prediction as it is.
+
+        If its value is infinite, its note says so.
+        """
         prediction = value if isinstance(value, Prediction) else Prediction.of(value, self.basis)
         return replace(prediction, note="infinite") if math.isinf(prediction.value) else prediction
 
@@ -135,7 +142,8 @@ def formula(
     """Return a decorator that registers a function as the formula `name` and leaves the function as it is.
 
     `basis` may be the equation alone, where that is exact. `groups` and `metrics` are those of its values; if no metric
-    is given there is one with the name of the formula. `check` is called with all arguments, before the function is,
+    is given there is one with the name of the formula, with _ in place of -. The decorator raises FieldError if another
+    module has a formula of this name. `check` is called with all arguments, before the function is,
     and raises a FieldError for those that do not fit together.
     """
     rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
@@ -165,7 +173,9 @@ def formulas() -> Mapping[str, Formula]:
 
 @cache
 def _broken() -> dict[str, str]:
-    """Load the formulas of other packages; return, by the name of a formula, why it could not be loaded."""
+    """Load the formulas of other packages, once; return the errors of those that could not be loaded, by their
+    names.
+    """
     # A signature is the schema of its formula.
     return load_plugins(PLUGINS, _KNOWN, "formula", lambda formula: formula.model)
 
@@ -193,7 +203,7 @@ def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
 
 
 def formula_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a formula and its arguments."""
+    """Return the JSON Schema of the section `formula`: the name of any known formula, with its arguments."""
     union: Any = Union[tuple(formula.model for formula in formulas().values())]  # noqa: UP007  no other way of a tuple
     return pydantic.TypeAdapter(Annotated[union, pydantic.Field(discriminator="name")]).json_schema()
 
@@ -204,7 +214,9 @@ def _arguments(model: Part) -> dict[str, Any]:
 
 
 def _weight(value: object) -> str:
-    """Return a weight function, given as text or number, in its canonical text; raise FieldError if it is wrong."""
+    """Return a weight function of x, given as text or number, in its canonical text; raise FieldError if it is
+    wrong.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise FieldError("", f"{short_repr(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
     try:
@@ -229,7 +241,7 @@ Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
 def quotient(of: Positive, over: Positive) -> Values:
-    """Return the ratio of two numbers, and the share by which the first is larger.
+    """The ratio of two numbers, and by how much the first is larger, as a share of the second.
 
     of: the number that is divided
     over: the number that it is divided by

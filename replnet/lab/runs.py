@@ -46,18 +46,18 @@ def emulate(
 ) -> Emulated:
     """Run a network, or a shipped one by its name, and return the measurements beside the predictions.
 
-    `engine` is array, step (the default where array cannot run the network), or live for real runs, which also take
-    `hosts` and `time_scale`. `horizon` units of time, or a text such as 2h if the network has a unit, are divided among
-    the `replications`: 32, or more if they would take long. With a `precision` replications are added until every
-    interval of freshness has at most this half-width, a smaller one near 0 or 1. If a row differs from its prediction,
-    the run goes on to four times its length before it says so; always or never if `confirm` is True or False. Ctrl-C
-    ends the run with the results so far, and so does a `budget` in seconds, or a text such as 10m; without one, a run
-    of a night is refused. `trace` is a Parquet file, named or open, for the log of events. `measure` names metrics
-    besides freshness (metrics.py), which need the estimator `sampled`. With `by="source"` groups that can hold copies
-    of several sources have a row for each. `out` names a directory that keeps the run for `open`, `compare` and the
-    report; the same call resumes a run there that was interrupted or ran out of time. `watch` is called now and then
-    with a Glimpse. Long runs are shared among so many `workers`, or one per CPU: processes of this machine, or of the
-    Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this process, with the same result.
+    `engine` is array, step (the default where array cannot), or live for real runs, which also take `hosts` and
+    `time_scale`. `horizon` units of time, or a text with a unit such as 2h, are divided among the `replications`: 32,
+    or more if these would take long. With `precision`, replications are added until every interval of freshness has
+    this half-width at most, less near 0 or 1; comparisons above half-widths of `resolution` are unresolved. A run that
+    differs goes on to four times its length before it says so, always or never if `confirm` is True or False. Ctrl-C,
+    or the end of a `budget` in seconds or such as 10m, ends a run with the results so far; without one, a run of a
+    night is refused. The `estimator` is sampled, by the updates that happened, or conditional, by their law. `measure`
+    names metrics besides freshness, which need the former. With `by="source"` groups with copies of several sources
+    have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps the run
+    for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called with
+    the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU if
+    None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
 
     >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> result.verdict, result.table.columns[:4].tolist()
@@ -108,7 +108,7 @@ def _run_in_virtual_time(
     """Emulate a network by the engine of the settings, array or step, and return the result.
 
     `trace` gets the log of events, `out` is a directory that keeps the run, and `watch` is called now and then; each of
-    them may be None. The run ends early after a `budget` of time.
+    them may be None. The run ends early after a `budget` of time, in seconds or as text, and the result says so.
     """
     from replnet.run import event_log
 
@@ -154,8 +154,9 @@ def _run_live(
 ) -> Emulated:
     """Run the network on the wall clock, and return the result.
 
-    It is kept in the directory `out`, and `trace` gets the log of events, unless they are None. Without `replications`
-    there are as many as this machine has room for. `how` has the other arguments of a live run.
+    It is kept in the directory `out`, and `trace` gets the log of events, unless they are None. `horizon` is in units
+    of virtual time, of all replications together. Without `replications` there are as many as this machine has room
+    for. `how` has the other arguments of a live run.
     """
     from replnet.live import affordable, run_for_real
     from replnet.run import event_log

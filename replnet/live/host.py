@@ -349,7 +349,7 @@ class Host:
         return [rows for path in self._paths for rows in path.rows()]
 
     def copies_left(self) -> list[list[tuple[int, int, float]]]:
-        """Return, for each replication, (row of the source, node, departure) of every copy that its nodes hold now."""
+        """Return, for each replication, (row of the source, node, departure) of copies that nodes, not views, hold."""
         return [path.watcher.departures() for path in self._paths]
 
 

@@ -153,7 +153,10 @@ def _tree(
 
 
 def _tiers(topology: Topology, spec: Compose) -> list[list[Ints]]:
-    """Add the source and the replicas of all tiers to a topology; return the replicas' numbers by tier and level."""
+    """Add the source and the replicas of all tiers to a topology; return the replicas' numbers by tier, then by level.
+
+    Raise FieldError if they do not fit into memory, or if the allocation of an aggregate has no solution.
+    """
     tiers: list[list[Ints]] = []
     above: Ints = np.empty(0, INDEX)
     if spec.updates is not None:
@@ -206,9 +209,10 @@ def require_room(nodes: int, each: int = TOPOLOGY_BYTES) -> None:
 
 
 def replication_bytes(network: Network, length: float | None = None) -> int:
-    """Return about how many bytes per node (or source of an aggregate) a replication of `length` units of time takes.
+    """Return about how many bytes of memory per node a replication of `length` units of time takes.
 
-    None stands for a short one.
+    For an aggregate it is bytes per source. A `length` of None stands for a short one, with a dozen events or fewer of
+    each node.
     """
     if network.kind == "aggregate":
         return AGGREGATE_BYTES
@@ -224,9 +228,9 @@ def replication_bytes(network: Network, length: float | None = None) -> int:
 
 
 def resources_note(network: Network, length: float | None = None) -> str:
-    """Return a note on the memory and time that it takes to emulate a large network for `length` units of time.
+    """Return a note on the memory and CPU time that it takes to emulate a large network for `length` units of time.
 
-    It is "" for small networks; None stands for a dozen events of each node.
+    It is "" for a network of fewer than 100,000 nodes. A `length` of None stands for a dozen events of each node.
     """
     n = network.size
     if n < LARGE_NETWORK:

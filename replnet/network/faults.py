@@ -75,7 +75,11 @@ Share = Annotated[float, BeforeValidator(part_of_one("a share of messages")), Fi
 
 @final
 class Fault(Part):
-    """A fault as users write it: exactly one of crash, cut and lose."""
+    """A fault as users write it: exactly one of `crash`, `cut` and `lose`, with names of nodes and when it happens.
+
+    That is once, for some time or for ever, or again and again, by the laws of the times without and with it;
+    a loss of messages lasts for ever.
+    """
 
     crash: NodeNames | None = Field(None, description=f"nodes that crash and forget what they have asked for: {NAMES}")
     cut: Sides | None = Field(None, description=f"two sides between which no message passes, each {NAMES}")
@@ -159,7 +163,7 @@ def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
 @final
 @dataclass(frozen=True)
 class Crash:
-    """A fault by which nodes, given by number, crash, each by itself."""
+    """A `fault` by which `nodes`, given by number, crash: all on schedule, or each by itself at random times."""
 
     fault: Fault
     nodes: tuple[int, ...]
@@ -173,9 +177,9 @@ class Crash:
 @final
 @dataclass(frozen=True, eq=False)
 class LinkFault:
-    """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever.
+    """A `fault` of messages between two sides, in both directions: all are lost for some time, or a share for ever.
 
-    `side` has bits by node: ONE, OTHER, both for a node on both sides, or 0 for one on neither.
+    `side` is an array of bits by number of node: ONE, OTHER, both for a node on both sides, or 0 for one on neither.
     """
 
     fault: Fault

@@ -42,7 +42,10 @@ ANY_UPSTREAM = -2
 
 
 class DirectedLinks(NamedTuple):
-    """Links from node to node in columns, each in one direction and once; `kind` is DOWNLOAD, PEER or QUERY."""
+    """Links from node to node in columns, each in one direction and once: numbers of nodes `upstream` and `downstream`.
+
+    `kind` is DOWNLOAD, PEER or QUERY, and `delay` an index into a list of delays that is kept elsewhere.
+    """
 
     upstream: Ints
     downstream: Ints
@@ -61,7 +64,13 @@ class DirectedLinks(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class GraphColumns:
-    """The nodes and links of a graph specification with their attributes, ready to become a topology."""
+    """The nodes and links of a graph specification with their attributes, ready to become a topology.
+
+    Nodes are numbered in the order of `names`, sources first, then replicas and clients; `alike` has a tuple (nodes,
+    group, attributes) for every set of nodes that share these. `edges` are the links, which have indices into `delays`
+    (None: that of the network); `pools` has the members of pools by name, and `positions` the places of nodes in
+    pictures by name, if they have any.
+    """
 
     names: list[str]  # in the order of roles
     alike: list[tuple[Ints, str, dict[str, Any]]]  # nodes with the same group and attributes
@@ -87,9 +96,9 @@ class GraphColumns:
 
 @final
 class _SpecifiedGraph:
-    """A graph specification in columns, as far as it is worked out; nodes are numbered in its order.
+    """A graph specification in columns: roles, pools and links worked out, attributes of nodes not yet.
 
-    `problems` collects what is wrong with it.
+    Nodes are numbered in the order of the specification. `problems` collects what is wrong with it.
     """
 
     def __init__(self, spec: Graph) -> None:
@@ -121,7 +130,10 @@ class _SpecifiedGraph:
 
 
 def graph_columns(spec: Graph) -> GraphColumns:
-    """Return the nodes and links of a graph specification in columns; raise FieldsError with all that is wrong."""
+    """Return the nodes and links of a graph specification in columns, with their roles, laws and kinds worked out.
+
+    Raise FieldsError with all that is wrong.
+    """
     graph = _SpecifiedGraph(spec)
     order = np.argsort(graph.role, kind="stable")
     about, abouts, defaults_used = _all_attributes(graph, order)

@@ -76,9 +76,10 @@ DEFAULT_MEANING = EdgeMeaning()
 
 
 def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
-    """Return the nodes, links and defaults of a GraphML or JSON file as the data of a specification.
+    """Return the nodes, links and defaults of a GraphML or node-link JSON file as the data of a specification.
 
-    Raise InputError if the file cannot be read as one, or with all that is wrong in it.
+    `meaning` says what its edges are and which attribute names its nodes. Raise InputError if the file cannot be read
+    as one, or with all that is wrong in it.
     """
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
@@ -87,9 +88,10 @@ def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, 
 
 
 def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
-    """Return the data of a specification for a NetworkX graph; an undirected edge is a link in both directions.
+    """Return the nodes, links and defaults of a NetworkX graph as the data of a specification.
 
-    `name` is what messages call the graph. Raise InputError with all that is wrong in it.
+    `name` is what messages call the graph, and `meaning` says what its edges are; an undirected edge is a link in both
+    directions. Raise InputError with all that is wrong in it.
     """
     return _graph_data(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
 
@@ -97,7 +99,7 @@ def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DE
 def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     """Return the data of a specification from the text of a GraphML document; raise InputError if it is none.
 
-    `name` is that of its file, for messages.
+    `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
     import networkx as nx
 
@@ -135,7 +137,11 @@ class _GraphML:
 
     @classmethod
     def of(cls, text: str) -> _GraphML | None:
-        """Return the first graph in the text of a document, None if it has none; raise an error if it is no GraphML."""
+        """Return the first graph in the text of a document, or None if it has none.
+
+        Raise ParseError if the text is no XML, and an error of NetworkX or Python, such as ValueError, if it is no
+        GraphML.
+        """
         from networkx.readwrite.graphml import GraphMLReader
 
         reader, parser = GraphMLReader(force_multigraph=True), cast("Any", XMLPullParser(("start", "end")))
@@ -226,7 +232,7 @@ class _GraphML:
 def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     """Return the data of a specification from the text of a node-link JSON document; raise InputError if it is none.
 
-    `name` is that of its file, for messages.
+    `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
     right = '{"nodes": [{"id": ...}, ...], "links": [{"source": ..., "target": ...}, ...]}'
     try:
@@ -444,7 +450,11 @@ def joined_data(graph_data: dict[str, Any], fields: Mapping[str, Any], spec: Gra
 
 
 def merged_yaml(specification: YamlNode, graph: YamlNode) -> YamlNode:
-    """Return the YAML tree of a specification on top of the tree of its graph file; keeps the lines of both."""
+    """Return the YAML tree of a specification joined with that of its graph file, whose fields it overrides.
+
+    Nodes in both get the fields of both; links of the specification come first. Both trees stay as they are, and every
+    part keeps its place.
+    """
     fields = {**_mapping(graph), **_mapping(specification)}
     for key in FILE_KEYS & fields.keys():
         del fields[key]

@@ -112,11 +112,11 @@ class Links(Sequence[dict[str, Any]]):
         return Links([*self.names, *other.names], source, target, sort, [*self.sorts, *other.sorts])
 
     def firsts(self) -> list[dict[str, Any]]:
-        """Return the first link of every sort, as mappings in the order of sorts; a sort is a set of attributes."""
+        """Return the first link of every sort (set of attributes) that occurs, as mappings in the order of sorts."""
         return [self[int(i)] for i in np.unique(self.sort, return_index=True)[1]]
 
     def distinct(self) -> Links:
-        """Return the links without those that repeat another."""
+        """Return the links, in their order, without those that repeat an earlier one: same ends and attributes."""
         same = (self.source.astype(np.int64) * len(self.names) + self.target) * len(self.sorts) + self.sort
         firsts = np.sort(np.unique(same, return_index=True)[1])
         return Links(self.names, self.source[firsts], self.target[firsts], self.sort[firsts], self.sorts)
@@ -146,7 +146,7 @@ class Links(Sequence[dict[str, Any]]):
 
 @final
 class LinkColumns:
-    """Columns of links, filled one by one."""
+    """Columns of links, filled one by one with `add`; `links` returns them as Links."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}

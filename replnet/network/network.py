@@ -38,7 +38,7 @@ MOST_INLINE = 200  # nodes drawn in a notebook
 @final
 @dataclass(frozen=True, eq=True)
 class Network:
-    """A network with a checked specification; its topology is built when it is first asked for."""
+    """A network with a checked specification (`spec`); its topology is built when it is first asked for, and kept."""
 
     spec: Spec
 
@@ -54,7 +54,10 @@ class Network:
 
     @cached_property
     def topology(self) -> Topology:
-        """The nodes, links and processes of the network in columns."""
+        """The nodes, links and processes of the network in columns, built once.
+
+        Raises FieldError if they do not fit into memory, or if the allocation of downloads has no solution.
+        """
         from replnet.network.build import build
 
         return build(self.spec)
@@ -63,7 +66,7 @@ class Network:
         return {"spec": self.spec}  # what was derived from it is made again where it is needed
 
     def derive(self, make: Callable[[Network], T]) -> T:
-        """Return `make(self)`, which is computed at the first call with this function and kept."""
+        """Return `make(self)`, which is computed at the first call with this function and kept with this network."""
         if make not in self._derived:
             self._derived[make] = make(self)
         return self._derived[make]  # type: ignore[no-any-return]
@@ -77,7 +80,7 @@ class Network:
     def graph(self) -> Any:
         """The network as a networkx.DiGraph; edges point the way the data flows.
 
-        FieldError if it does not fit into memory.
+        Raises FieldError if it does not fit into memory.
         """
         from replnet.network.build import GRAPH_BYTES, require_room
 
@@ -114,7 +117,10 @@ class Network:
         return self.spec.unit
 
     def draw(self, path: str | Path) -> None:
-        """Write a picture of the network to a file, whose ending says the format: PNG, SVG or PDF."""
+        """Write a picture of the network to a file, whose ending says the format: PNG, SVG or PDF.
+
+        A file that exists is replaced.
+        """
         replnet.show.draw(self, path)
 
     def describe(self) -> str:
@@ -183,7 +189,7 @@ class Network:
 
 
 def draw(network: Given, path: str | Path) -> None:
-    """Write a picture of the network to a PNG, SVG or PDF file, by its ending.
+    """Write a picture of the network to a PNG, SVG or PDF file, by its ending; a file that exists is replaced.
 
     The network is a Network, the name of one that comes with replnet, a file, or a NetworkX graph.
 
@@ -197,10 +203,10 @@ Given = Any
 
 
 def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
-    """Return the network that a user gave, with `key=value` overrides of its fields applied in turn.
+    """Return the network that a user gave, with overrides of its fields, texts `key=value`, applied in turn.
 
-    It is a Network, the name of one that comes with replnet, a file, or a NetworkX graph. Raise InputError with all
-    that is wrong.
+    `given` is a Network, the name of one that comes with replnet, a file, or a NetworkX graph; a Network without
+    overrides is returned as it is. Raise InputError with all that is wrong.
     """
     if isinstance(given, str | Path):
         return load(given, overrides)

@@ -32,7 +32,7 @@ WORDS_AT_ONCE = 1 << 20
 class Sources:
     """Sources in columns: source i changes rates[i] times per unit of time, at intervals of the shape shapes[which[i]].
 
-    The weights, by which means over sources count them, add up to 1.
+    The `weights`, by which means over sources count them, add up to 1 over all sources of an aggregate.
     """
 
     shapes: tuple[Law, ...]
@@ -82,8 +82,8 @@ def sources_of(spec: AggregateShape) -> Sources:
 def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
     """Return an array of the downloads of every source per unit of time, by all replicas together.
 
-    They are the list in the field `allocate`, or the solution of the policy that it names; all 0 if the budget is.
-    Raise FieldError if the policy has none.
+    They are the list in the field `allocate`, or the solution of the policy that it names, all 0 if the budget is 0.
+    Raise FieldError if the policy has no solution.
     """
     if not isinstance(spec.allocate, str):
         return np.array(spec.allocate)
@@ -103,9 +103,10 @@ def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class ManySources:
-    """An aggregate with its allocation solved, or a part of it.
+    """An aggregate with its allocation solved, or a part of it: `spec`, `sources`, and how often each is downloaded.
 
-    Its sources are those from number `first` on, of `whole` in all; `group` names the row of the table for its copies.
+    `frequencies` are downloads of each source per unit of time, by all replicas together. The sources are those from
+    number `first` on, of `whole` in all; `group` names the row of the table for their copies.
     """
 
     spec: AggregateShape
@@ -138,14 +139,15 @@ class ManySources:
 
     @property
     def rate(self) -> float:
-        """The number of updates and downloads of all sources, together, per unit of time."""
+        """The number of events per unit of time: updates and downloads of all sources, by all replicas, added up."""
         return float(self.sources.rates.sum() + self.frequencies.sum())
 
     @property
     def views(self) -> list[BestOfView]:
-        """The rows of the table that are no nodes: the copy in one replica, and the freshest that a client finds.
+        """The rows of the table for an aggregate's copies: the copy in one replica, and the freshest a client finds.
 
-        The second is there only if there are clients. Nodes in a row are numbers of replicas, counted from 0.
+        The second is there if the aggregate is a whole network, with several replicas or a law of queries. Nodes in a
+        row are numbers of replicas, counted from 0.
         """
         spec, everyone = self.spec, np.arange(self.spec.replicas)
         has_clients = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
@@ -154,12 +156,12 @@ class ManySources:
 
     @property
     def any_and_all(self) -> bool:
-        """Whether to measure if any source is fresh, and if all are; it is for several sources, but not for many."""
+        """Whether to measure if any source is fresh, and if all are, as is done for 2 to 20 sources."""
         return 1 < self.size <= MOST_ANY_AND_ALL
 
     @property
     def shown_count(self) -> int:
-        """The number of sources that have rows of their own in the table: all of them, or 0 if there are many."""
+        """The number of sources that have rows of their own in the table: all of them, or 0 if more than 10."""
         return self.size if self.size <= MOST_SOURCES_SHOWN else 0
 
     @property
@@ -177,7 +179,7 @@ class ManySources:
 
     @property
     def slot(self) -> float:
-        """The mean time between two successive downloads, of whatever sources; ZeroDivisionError if there are none."""
+        """The mean time between successive downloads of any sources; raises ZeroDivisionError without downloads."""
         return 1 / float(self.frequencies.sum())
 
     @property
@@ -209,7 +211,7 @@ class ManySources:
         return Round(self.round, self.slot, self.size)
 
     def laws(self) -> Iterator[Law]:
-        """Yield the shapes of the intervals of updates, and of independent downloads if the order is that."""
+        """Yield the laws whose shape counts: those of updates, then that of downloads if their order is independent."""
         yield from self.sources.shapes
         if self.spec.order == "independent":
             yield self.downloads
@@ -271,9 +273,10 @@ def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, A
 
 
 def source_slices(topology: Topology, copies: int) -> list[slice]:
-    """Return the slices of a network's sources that exchange nothing, each with some `copies` of them.
+    """Return slices of a network's sources, in order and of about equal size, that exchange nothing with one another.
 
-    Only an aggregate has several, unless its sources share downloads, a client or bandwidth; else one has them all.
+    Each has about `copies` copies: sources times replicas, or more. Only an aggregate has several slices, unless its
+    sources share a schedule of downloads, a client or bandwidth; else one slice has all sources.
     """
     many = topology.aggregate
     alone = topology.about["kind"] == "aggregate" and many.spec.order == "independent"

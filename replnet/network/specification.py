@@ -40,7 +40,7 @@ class Askers(Part):
 
 @final
 class Clients(Askers):
-    """Clients of one level."""
+    """The clients of a network with one source, which ask the replicas of one `level`."""
 
     level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
 
@@ -252,7 +252,7 @@ Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Fie
 
 @final
 class TierClients(Askers):
-    """Clients of one tier."""
+    """The clients of a composed network, which ask the replicas in the last level of one `tier`."""
 
     tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")
 

@@ -48,7 +48,10 @@ def runs(begin: Ints, length: Ints) -> Ints:
 @final
 @dataclass(frozen=True)
 class Numbered(Sequence[str]):
-    """The names `prefix` 1, `prefix` 2, ..., each made when it is asked for."""
+    """A sequence of `length` names, `prefix` and a number each, made when they are asked for.
+
+    Numbers go from `skipped` + 1 on.
+    """
 
     prefix: str
     length: int
@@ -68,9 +71,10 @@ class Numbered(Sequence[str]):
 @final
 @dataclass(frozen=True)
 class Branched(Sequence[str]):
-    """The names of the nodes in one level of a tree, each made when it is asked for: `prefix`1.1, `prefix`1.2, ...
+    """A sequence of the names of the nodes in one level of a tree, such as `prefix`1.1, `prefix`1.2, ... in level 2.
 
-    `level` counts from 1 at the top, where names have one number, up to `branching`.
+    A name has as many numbers as its `level`, which counts from 1 at the top; each goes from 1 to `branching`. Names
+    are made when they are asked for.
     """
 
     prefix: str
@@ -96,7 +100,11 @@ class Branched(Sequence[str]):
 @final
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Nodes that have everything but their names and links in common: role, group and attributes."""
+    """Nodes that have everything but their names and links in common: `role`, `group` and attributes (`about`).
+
+    `nodes` are their numbers, ascending, `names` their names, and `role` is an index into ROLES. The attributes are
+    laws such as downloads, and peers, select, pool, ask and bandwidth, by name.
+    """
 
     nodes: Ints  # in ascending order
     names: Sequence[str]
@@ -106,7 +114,10 @@ class Block:
 
 
 class Link(NamedTuple):
-    """Links of one kind (download, peer, query) from upstream[i] to downstream[i]; `delay` None is the network's."""
+    """Links of one `kind` (download, peer or query) from node upstream[i] to node downstream[i], given by number.
+
+    Messages take the time or law `delay` on them; None stands for the delay of the network.
+    """
 
     kind: str
     upstream: Ints
@@ -122,7 +133,10 @@ class IndexLists(NamedTuple):
 
     @classmethod
     def by_key(cls, keys: Ints, members: Ints, count: int) -> IndexLists:
-        """Return `count` lists, of fewer than 2**31 members in all: list l has those whose key is l, in their order."""
+        """Return `count` lists: list l has those of `members` whose key, keys[i] for members[i], is l, in their order.
+
+        There must be fewer than 2**31 members in all.
+        """
         begin = np.append(0, np.cumsum(np.bincount(keys, minlength=count))).astype(INDEX)
         return cls(begin, members[np.argsort(keys, kind="stable")])
 
@@ -131,7 +145,7 @@ class IndexLists(NamedTuple):
         return self.members[self.begin[number] : self.begin[number + 1]]
 
     def members_of(self, numbers: Ints) -> Ints:
-        """Return the members of the lists with these numbers, in the order of the lists, each list once."""
+        """Return the members of the lists with these numbers in one array, by ascending list, each list once."""
         is_listed = np.zeros(self.begin.size - 1, np.bool_)
         is_listed[numbers] = True
         return self.members[np.repeat(is_listed, self.sizes)]
@@ -142,23 +156,24 @@ class IndexLists(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """The number of members of every list."""
+        """An array of the number of members of every list."""
         return np.diff(self.begin)
 
     @property
     def owners(self) -> Ints:
-        """The number of the list that every member is in."""
+        """An array of the number of the list that each entry of `members` is in."""
         return np.repeat(np.arange(self.begin.size - 1, dtype=INDEX), self.sizes)
 
     @property
     def turned_round(self) -> IndexLists:
-        """The graph with all its steps turned round, if these lists are a graph as in `steps_from`."""
+        """The lists of a graph with all steps turned round: list j has i as a member wherever list i has j here."""
         return IndexLists.by_key(self.members, self.owners, self.begin.size - 1)
 
     def steps_from(self, starts: Sequence[int] | Ints) -> Ints:
-        """Return the least number of steps from any of `starts` to every list, -1 where no steps lead.
+        """Return an array of the least number of steps from any of the lists `starts` to every list, -1 for no way.
 
-        The lists are a graph: a step goes from a list to one that it has the number of as a member.
+        The lists are a graph: a step goes from a list to each list whose number it has as a member; it takes none to a
+        start itself.
         """
         steps, count = np.full(self.begin.size - 1, -1), 0
         new = np.asarray(starts, np.int64)
@@ -173,7 +188,9 @@ class IndexLists(NamedTuple):
 class Clocks(NamedTuple):
     """Sequences of instants, in columns: clock c draws its intervals from laws[law[c]] at rate[c], or has a schedule.
 
-    `rate` is instants per unit of time; a clock of rate 0 never rings. `laws` are those of the topology.
+    `rate` is instants per unit of time; a clock of rate 0 never rings. `laws` are those of the topology. `purpose` is
+    UPDATES, DOWNLOADS, POLLS or QUERIES, `word` names the clock's random streams, and `schedule` is an index into the
+    topology's `process_columns`, -1 for none.
     """
 
     law: Ints
@@ -184,7 +201,12 @@ class Clocks(NamedTuple):
 
 
 class Processes(NamedTuple):
-    """The processes of nodes in columns: those of updates first, then all others in the order of nodes."""
+    """The processes of nodes in columns: those of updates first, then all others in the order of nodes.
+
+    Each has a `node`, a `purpose` (UPDATES, DOWNLOADS, POLLS or QUERIES) and the number of its `clock`; at each wake it
+    asks `ask` nodes of the list number `candidates`, or its recent contacts (`recent`), and hands over its own copies
+    as well if `two_way`. Of the `turns` replicas that take turns at a clock, 1 for none, it has place `turn`.
+    """
 
     node: Ints
     purpose: Ints
@@ -202,7 +224,10 @@ class Processes(NamedTuple):
 class ProcessColumns:
     """Processes with a rate or a schedule of their own, which are therefore no attribute of a block.
 
-    Each process has a clock of its own, unless `clock` gives its number, and asks one node.
+    All have one `purpose`; process i belongs to node[i] and asks the one node asked[i] (None: they are updates). Each
+    has a clock of its own, unless clock[i] gives the number of one; clock c has the shape laws[law[c]], the rate
+    rate[c], and random streams named by word[c], or all share a `schedule`. Process i has place turn[i] among the
+    `turns` that take turns at its clock.
     """
 
     node: Ints
@@ -219,7 +244,7 @@ class ProcessColumns:
 
 
 class BestOfView(NamedTuple):
-    """A row of the table without a node: the freshest copy among `ask` of these nodes, drawn at random."""
+    """A row of the table, `group`, without a node: the freshest copy in `ask` of these `nodes`, drawn at random."""
 
     group: str
     nodes: Ints
@@ -229,7 +254,12 @@ class BestOfView(NamedTuple):
 @final
 @dataclass(eq=False)
 class Topology:
-    """The columns of a network, filled by `add`, `link` and the like; not to be changed once any property is read."""
+    """The columns of a network, filled by `add`, `link` and the like; not to be changed once any property is read.
+
+    They are `blocks` of nodes that are alike, `links`, `pools` (numbers of nodes by name), `process_columns` and
+    `views`; `about` has the attributes of the whole network by name. Its properties are derived from these: names,
+    roles, groups, lists, processes and clocks.
+    """
 
     # Attributes of the whole network: kind, name, delay, queue, charge, faults, start, positions.
     about: dict[str, Any] = field(default_factory=dict)
@@ -310,7 +340,7 @@ class Topology:
 
     @cached_property
     def bandwidth(self) -> Floats | None:
-        """The bandwidth of every node, inf where it has no limit; None if no node has one."""
+        """The bandwidth of every node, messages per unit of time, inf without a limit; None if no node has a limit."""
         if not any("bandwidth" in block.about for block in self.blocks):
             return None
         return np.asarray(self._spread((block.about.get("bandwidth", np.inf) for block in self.blocks), float))
@@ -476,7 +506,7 @@ class Topology:
 
     @property
     def clocks(self) -> Clocks:
-        """The clocks that processes wake by."""
+        """The clocks that processes wake by; the field `clock` of `processes` has their numbers."""
         return self._columns[1]
 
     def node_kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
@@ -504,7 +534,11 @@ class Topology:
 
     @cached_property
     def graph(self) -> Any:
-        """The network as a networkx.DiGraph, whose edges point the way the data flows."""
+        """The network as a networkx.DiGraph, whose nodes are names and whose edges point the way the data flows.
+
+        Nodes have role, group and their other attributes, edges kind and perhaps delay; the graph has the pools and the
+        attributes of the network.
+        """
         import networkx as nx
 
         names = self.names

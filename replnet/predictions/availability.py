@@ -27,12 +27,13 @@ from replnet.network import DOWNLOADS, POLLS, QUERIES, Crash
 from replnet.predictions.pull_graph import Asker, PullGraph
 
 INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
+MISSING_AT_TIMES = "the freshest of several copies, some of which are missing at times"
 
 
 def successful(graph: PullGraph, asker: Asker) -> Law:
-    """Return the law of the intervals between the pulls of a process that get a reply; others get lost.
+    """Return the law of the intervals between those pulls of a process that get a reply, as no message of them is lost.
 
-    Raise NoFormulaError if there is none: on a schedule, or where the losses make it unknown.
+    Raise NoFormulaError if there is no such law: on a schedule, or if losses hit pulls that are not single and Poisson.
     """
     if asker.law is None:
         raise NoFormulaError("copies of copies that are downloaded on a schedule, or in turns")
@@ -86,11 +87,11 @@ def crash_of(graph: PullGraph, node: int) -> Crash | None:
 
 
 def freshness_in_churn(graph: PullGraph, crash: Crash, updates: Law, downloads: Asker) -> InformationAge | Prediction:
-    """Return the age of the copy of a replica that crashes and comes back, while it has one.
+    """Return the age of the copy of a replica that crashes and comes back, while it is up and has one.
 
     If the copy is kept through a crash, return its freshness instead, as the law of the age is not known then.
-    `downloads` are those of the replica. Raise NoFormulaError unless they are from one source and the laws exponential,
-    as needed.
+    `updates` is the law of the source's update intervals, and `downloads` the replica's process. Raise NoFormulaError
+    unless it downloads from one source alone, without delays, and all laws that count are exponential.
     """
     up, down, law = crash.fault.up, crash.fault.down, successful(graph, downloads)
     has_delays = graph.topology.delay or graph.topology.delays
@@ -137,8 +138,14 @@ def availability(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
 def availability_of_node(graph: PullGraph, node: int) -> Prediction:
     """Predict the share of time in which a replica has a copy; raise NoFormulaError if there is no formula.
 
-    A replica that no data reaches counts as one that has a copy at all times, a stale one.
+    A replica that no data reaches counts as one that has a copy at all times, a stale one. Views, which are numbered on
+    past all nodes, have a copy at all times if none of the nodes that they look at crashes, and else no formula.
     """
+    viewed = node - graph.topology.size
+    if viewed >= 0:
+        if any(crash_of(graph, i) is not None for i in graph.topology.views[viewed].nodes.tolist()):
+            raise NoFormulaError(MISSING_AT_TIMES)
+        return Prediction.of(1.0, LOST)
     crash = crash_of(graph, node)
     if crash is None or not graph.reachable_from_any[node]:
         return Prediction.of(1.0, LOST)

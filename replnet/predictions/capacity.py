@@ -61,7 +61,12 @@ class Messages:
 
 
 class AskerKind(NamedTuple):
-    """A kind of processes: those that ask the same nodes in the same way, so that their rates can be added up."""
+    """A kind of processes: those that ask the same nodes in the same way, so that their rates can be added up.
+
+    `candidates` is the number of their list of nodes, `group` that of the clients that ask, -1 for replicas, and
+    `sides` the side of the askers in each fault that loses or cuts messages. `poisson` says whether they ask at
+    exponential intervals, and `steady` whether always at the same rate.
+    """
 
     candidates: int  # the number of their list of candidates
     group: int  # the group of clients that ask; -1: replicas
@@ -72,7 +77,10 @@ class AskerKind(NamedTuple):
 
 @final
 class Capacity:
-    """Formulas of service, rejection and queueing for a network with limited bandwidth, group by group."""
+    """Formulas of service rate, rejected messages and queueing delay for a network in which some bandwidth is limited.
+
+    `formulas` gives them by group; others say whether a node is overloaded, and how much is turned away by chance.
+    """
 
     def __init__(self, graph: PullGraph) -> None:
         assert graph.limits is not None
@@ -177,7 +185,7 @@ class Capacity:
         return through, is_cut
 
     def _always_asks(self, p: Asker) -> bool:
-        """Whether there are always as many recent contacts as the process `p` polls at a time."""
+        """Whether there are always at least as many recent contacts as the process `p` polls at a time."""
         upstreams = self._upstreams.get(p.node, [])
         if len(upstreams) != 1 or self._graph.faults.crashes:
             return False
@@ -217,7 +225,7 @@ class Capacity:
     def rejected_by_chance(self) -> float:
         """An estimate of the largest share of any node's exchange with replicas that is turned away by chance.
 
-        It is 0 if lines do not overflow, and 1 if nothing better is known.
+        It is 0 if no line ever overflows, and 1 if nothing better is known.
         """
         over = ~self._roomy(self._exchange)
         if not over.any():
@@ -230,9 +238,11 @@ class Capacity:
         return float((size * np.where(self._exchange.rough[over], BURST, 1)).max()) / self._queue
 
     def formulas(self) -> dict[tuple[str, str], Prediction]:
-        """Return predictions of service rate, rejections and queueing delay, by (group, metric); a source is a group.
+        """Return predictions by (group, metric), the metrics being service_rate, rejected and queueing_delay.
 
-        What is not known has a Prediction that says why.
+        Groups of clients have the last two, groups of replicas with limited bandwidth the first two, and each source
+        with limited bandwidth, as a group by its name, rejected. What is not known has a Prediction without a value
+        that says why.
         """
         result: dict[tuple[str, str], Prediction] = {}
         query_sizes = {p.ask for p in self._graph.queries}
@@ -269,7 +279,7 @@ class Capacity:
     def _spare_bandwidth(self, nodes: Ints) -> Floats:
         """Return, for each of these nodes, the bandwidth that its exchange with replicas leaves for clients, 0 or more.
 
-        It holds where `_doubts` has no reason against it.
+        It is in messages per unit of time, and holds where `_doubts` has no reason against it.
         """
         spare: Floats = np.maximum(self._limit[nodes] - self._exchange.flow[0][nodes], 0.0)
         return spare
@@ -281,9 +291,9 @@ class Capacity:
         return "" if (self._roomy(self._exchange) | self._busy(self._exchange))[nodes].all() else OVERFLOWS
 
     def _basis(self, nodes: Ints) -> Basis:
-        """Return what a prediction by counting messages at these nodes rests on.
+        """Return the basis of a prediction by counting messages at these nodes.
 
-        It is a limit, for long lines, if full ones get messages that are not Poisson; else it is exact.
+        It is a limit, for long lines, if lines that fill up get messages that are not Poisson; else it is exact.
         """
         return LONG if (self._exchange.rough & ~self._roomy(self._all))[nodes].any() else COUNTING
 
@@ -308,7 +318,10 @@ class Capacity:
         return ""
 
     def _rejected_share(self, nodes: Ints) -> Prediction:
-        """Predict the share of these nodes' exchange with replicas that is rejected; clients' requests do not count."""
+        """Predict the share of these nodes' exchange with replicas that is rejected, of all messages together.
+
+        Clients' requests do not count. There is no value, but a reason, without a formula.
+        """
         if self._roomy(self._exchange)[nodes].all():
             return Prediction.of(0.0, COUNTING)
         if doubts := self._doubts(nodes):
@@ -318,7 +331,11 @@ class Capacity:
         return Prediction.of(1 - sent.sum() / requests.sum(), self._basis(nodes))
 
     def _rejected_queries(self, nodes: Ints, weights: Floats) -> Prediction:
-        """Predict the share of clients' pulls that these nodes reject; `weights` is how often clients ask each node."""
+        """Predict the share of clients' pulls that these nodes reject, out of those that reach them.
+
+        `weights` has, for each node, the clients' pulls that reach it per unit of time. There is no value, but a
+        reason, without a formula.
+        """
         roomy = self._roomy(self._all)[nodes]
         if roomy.all():
             return Prediction.of(0.0, COUNTING)
@@ -332,7 +349,11 @@ class Capacity:
         return Prediction.of(over @ weights / weights.sum(), self._basis(nodes))
 
     def _wait(self, nodes: Ints, weights: Floats) -> Prediction:
-        """Predict the mean time that a client's answer waits at these nodes; `weights` are how often each is asked."""
+        """Predict the mean time that a client's answer waits in line at these nodes, on average over answers.
+
+        `weights` has, for each node, the clients' pulls that reach it per unit of time. There is no value, but a
+        reason, without a formula.
+        """
         if not nodes.size:
             return unknown("answers that never wait")
         if self._all.unsteady[nodes].any():

@@ -85,9 +85,10 @@ def positions_by_value(values: Floats) -> Iterator[tuple[float, Ints]]:
 
 @dataclass(frozen=True, eq=False)
 class CopyAges(ABC):
-    """Abstract: the ages of the copies of all sources, which are downloaded `frequencies` times per unit of time.
+    """Abstract: the ages of the copies of all `sources`, which are downloaded `frequencies` times per unit of time.
 
-    Public methods return an array with one value per source, in the unit of time of the sources.
+    Public methods return an array with one value per source, times in the unit of time of the sources; `basis` is what
+    these values rest on. They raise NoFormulaError if there is no formula.
     """
 
     sources: Sources
@@ -95,14 +96,17 @@ class CopyAges(ABC):
     basis: Basis
 
     def freshness(self) -> Floats:
-        """Return the share of time in which the copy of each source is fresh."""
+        """Return, for each source, the share of time in which its copy is fresh.
+
+        It is 1 for sources that never change, else 0 for those never downloaded.
+        """
         return self._fill_in_extremes(self._freshness(), 1.0, 0.0)
 
     def source_penalty(self, by: Weight) -> Floats:
-        """Return, for each source, the mean cost `by` of the time since its copy became stale.
+        """Return, for each source, the mean cost `by` of the time since its copy became stale, 0 while it is fresh.
 
-        `by` is a weight, a function of a time. It is 0 while the copy is fresh and for sources that never change; the
-        limit of the weight without downloads.
+        `by` is a weight, a function of a time. The mean is 0 for sources that never change, and the limit of the weight
+        at infinity for those that change and are never downloaded.
         """
         if by == ONE:
             return 1 - self.freshness()
@@ -145,7 +149,7 @@ class CopyAges(ABC):
 
     @abstractmethod
     def _mean_weight(self, by: Weight) -> Floats:
-        """Return, for each source, the mean of w2 at the age of its copy, w2 the integral of the weight `by`."""
+        """Return, for each source, the mean of w2(X), X the age of its copy, w2 the integral of the weight `by`."""
 
     @abstractmethod
     def _ages(self) -> Iterator[tuple[InformationAge, Ints]]:
@@ -164,9 +168,9 @@ class CopyAges(ABC):
         return sum(np.unique(self.sources.rates[members]).size for _, members in self.sources.members())
 
     def _by_ages(self, value: Callable[[InformationAge, Law], Prediction]) -> Floats:
-        """Return `value(age, law of updates)` for each source, computed once for each distinct pair.
+        """Return what `value(age, law of updates)` predicts for each source, computed once for each distinct pair.
 
-        It is 0 for sources that never change. Raise NoFormulaError if there are too many pairs.
+        It is 0 for sources that never change. Raise NoFormulaError if there are more than 300 pairs, or 2,000 laws.
         """
         result, pairs, place = np.zeros(self.sources.size), 0, np.full(self.sources.size, -1)
         laws = list(self._changes()) if self._update_law_count <= MOST_DISTINCT else []
@@ -332,26 +336,27 @@ class ScaledAges(CopyAges):
 
 
 def _mean_age_of_order(order: Order, members: Ints) -> float:
-    """Return the mean age of a copy under an order of downloads, in units of the mean interval between them.
+    """Return the mean age of a copy under an order of downloads, over the mean download interval of its source.
 
-    It is the same for all `members`, the sources that are downloaded so.
+    It is the same for all `members`, the numbers of the sources that are downloaded so, which do not matter.
     """
     return float(order.moments[2])
 
 
 def intervals(sources: Sources, frequencies: Floats, basis: Basis) -> Intervals:
-    """Return the copies at constant download intervals, 1 / frequency; sources of frequency 0 have none.
+    """Return the ages of copies at constant download intervals, which are 1 / frequencies[i] for source i.
 
-    `basis` is what predictions from them rest on.
+    Sources of frequency 0 have no intervals. `basis` is what predictions from them rest on.
     """
     downloaded = np.flatnonzero(frequencies > 0)
     return Intervals(sources, frequencies, basis, downloaded, 1 / frequencies[downloaded], np.ones(downloaded.size))
 
 
 def in_turns(sources: Sources, frequencies: Floats, replicas: int, ask: int) -> Intervals:
-    """Return the freshest copies in `ask` replicas, drawn at random among `replicas` that take turns to download.
+    """Return the ages of the freshest copies in `ask` replicas, drawn among `replicas` that take turns to download.
 
-    Each source is downloaded at even distances; `frequencies` are those of all replicas together.
+    Each source is downloaded at even distances; `frequencies` are its downloads per unit of time by all replicas
+    together.
     """
     downloaded = np.flatnonzero(frequencies > 0)
     k = np.arange(replicas - ask + 2)
@@ -404,7 +409,10 @@ def copies_of(system: ManySources, ask: int) -> CopyAges:
 
 
 def _in_order(system: ManySources) -> ScaledAges:
-    """Return the copies under a random order of downloads: a new one every round, or each source drawn afresh."""
+    """Return the ages of copies in one replica under a random order of downloads.
+
+    Sources are downloaded in a new order every round, or drawn afresh each time, as the specification says.
+    """
     sources, frequencies, everyone = system.sources, system.frequencies, np.arange(system.size)
     if system.spec.order == "random":
         order = random_order(system.size) if system.equally_often else RANDOM
@@ -426,7 +434,9 @@ def _in_order(system: ManySources) -> ScaledAges:
 def predict_aggregate(system: ManySources, metrics: Iterable[Metric] = ()) -> dict[Key, Prediction]:
     """Return the predictions of freshness and of these metrics for an aggregate, by (group, metric).
 
-    The groups are its copies, its clients and the sources that have rows of their own.
+    The groups are its copies, its clients and the sources that have rows of their own; these have freshness, if it is
+    known, and download_rate alone. There are any_fresh and all_fresh as well for 2 to 20 sources. What is not known has
+    a prediction without a value that says why.
     """
     metrics = tuple(metrics)
     return {key: value for view in system.views for key, value in _rows(system, view, metrics)}
@@ -506,7 +516,7 @@ def _metric(system: ManySources, copies: CopyAges, metric: Metric) -> Prediction
 
 
 def _reason_for_infinity(system: ManySources) -> str:
-    """Return why the mean age or cost of an aggregate's copies is infinite, as a phrase."""
+    """Return, as a phrase, why the mean age or cost of an aggregate's copies is infinite."""
     sources = system.sources
     never = int(((sources.weights > 0) & (sources.rates > 0) & (system.frequencies == 0)).sum())
     if not never:
@@ -517,9 +527,10 @@ def _reason_for_infinity(system: ManySources) -> str:
 def _any_and_all_fresh(
     system: ManySources, view: BestOfView, copies: CopyAges, freshness: Floats
 ) -> tuple[Prediction, Prediction]:
-    """Predict the shares of time in which at least one copy is fresh, and in which all copies of a view are.
+    """Predict two shares of time: that in which the copy of at least one source is fresh, and that in which all are.
 
-    `freshness` is that of each of its `copies`.
+    The copies are those of a view, and `freshness` has that of each source's. Both are without a value, but with a
+    reason, if copies are not independent.
     """
     m, j, choices, basis = system.spec.replicas, view.ask, [freshness], joint_basis([copies.basis, SOURCES])
     if not system.independently:

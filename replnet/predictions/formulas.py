@@ -114,9 +114,11 @@ def _formulas(
 def with_bandwidth(
     predictions: dict[tuple[str, str], Prediction], capacity: Capacity
 ) -> dict[tuple[str, str], Prediction]:
-    """Return these predictions by (group, metric), with those that limited bandwidth makes wrong replaced.
+    """Return these predictions by (group, metric), changed where limited bandwidth makes them wrong or less accurate.
 
-    The predictions of bandwidth itself, such as the service rate, are added.
+    Values that are not known any more give way to a note that says why; if some messages are turned away by chance, the
+    others become approximations. The predictions of bandwidth itself, such as the service rate, are added.
+    `predictions` stays as it is.
     """
     of_bandwidth, overload, rejected_share = capacity.formulas(), capacity.overload, capacity.rejected_by_chance
     result = dict(predictions)
@@ -194,7 +196,7 @@ def _add_note_on_share(prediction: Prediction, metric: Metric, parts: Parts, ask
 
 
 def _share_with_copy(parts: Parts) -> float:
-    """Return the share of the weight in `parts` (of copies, or of answers) that there is a copy of a source for."""
+    """Return the share, 0 to 1, of the copies or answers in `parts`, by weight, that hold data of a source."""
     return sum(share * age.chance_of_copy for (age, _), share in parts.items()) / sum(parts.values())
 
 

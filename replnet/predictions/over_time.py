@@ -16,7 +16,7 @@ SHORTEST_TIME = 1e-15  # in units of the scale of an age: what stands for time z
 
 @final
 class Transients:
-    """The effect of scheduled faults and of a fresh start of a network on the ages of copies."""
+    """The effect of a network's scheduled faults and fresh start on the ages of copies; false if it has neither."""
 
     def __init__(self, graph: PullGraph) -> None:
         self._graph = graph
@@ -35,10 +35,11 @@ class Transients:
         return PullGraph(replace(topology, about={**topology.about, "faults": usual, "start": None}))
 
     def age(self, node: int, copy: InformationAge, t: float) -> tuple[InformationAge, float]:
-        """Return the age of a node's copy at time t, and the chance that there is a copy.
+        """Return the age of a node's copy at time t, given that there is a copy, and the chance that there is one.
 
-        `copy` is the age that its copy has in the stationary network, without scheduled faults and a fresh start. Raise
-        NoFormulaError where no formula says what they do to it.
+        `copy` is the age that its copy has in the stationary network, without scheduled faults and a fresh start, and t
+        counts from the start of a replication. Raise NoFormulaError where no formula says what faults and start do to
+        it.
         """
         if not copy.chance_of_copy:
             return copy, 1.0
@@ -104,7 +105,7 @@ class Transients:
 
 
 def _begin(fault: Fault) -> float:
-    """Return the time at which a scheduled fault begins."""
+    """Return the time at which a scheduled fault begins, from the start of a replication."""
     assert fault.at is not None
     return fault.at
 

@@ -172,7 +172,8 @@ class Overlay:
     def _pulls_of(self, node: int) -> NodePulls:
         """Return how a node pulls: pairs (rate, delay) of pulls from the source, and a list of pulls from other nodes.
 
-        Both are empty for nodes that no copy reaches. Raise NoFormulaError if a pull is not Poisson.
+        Both are empty for nodes that no copy reaches. They are worked out once. Raise NoFormulaError if a pull is not
+        Poisson.
         """
         if node not in self._pulls:
             reachable = self._graph.reachable[self._row][node]
@@ -225,7 +226,10 @@ class Overlay:
         return [(rate, frozenset(nodes)) for rate, nodes in nodes_by_rate.items()]
 
     def _others_on_list(self, asker: Asker) -> tuple[frozenset[int], bool]:
-        """Return the candidates of a process without the source, and whether the source is a candidate."""
+        """Return the candidates of a process without the source of these copies, and whether that is a candidate.
+
+        The asker itself is among them if it is on its list.
+        """
         if asker.list_number not in self._lists:
             candidates = frozenset(asker.candidates.tolist())
             self._lists[asker.list_number] = candidates - {self._source}, self._source in candidates
@@ -254,7 +258,7 @@ class Overlay:
 
 
 def _kinds(pulls: Mapping[int, NodePulls], apart: Sequence[int] = ()) -> NodeKinds:
-    """Group nodes into kinds by how they pull, given their pulls by node.
+    """Return the nodes in kinds of nodes that pull alike and are pulled from alike, given the pulls of every node.
 
     Nodes in `apart` are never of one kind with nodes outside of it.
     """

@@ -17,9 +17,11 @@ from replnet.network import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Faults,
 
 
 class Asker(NamedTuple):
-    """A process by which a node asks `ask` of its candidates, drawn at random or (`recent`) its latest contacts.
+    """A process by which a `node` asks `ask` of its `candidates`, drawn at random or (`recent`) its latest contacts.
 
-    `law` is that of its intervals; None if they come by a schedule, in turns that are not constant, or never.
+    `purpose` is DOWNLOADS, POLLS or QUERIES. `law` is that of the intervals; None if they come by a schedule, in turns
+    that are not constant, or never. `list_number` and `clock` are the numbers of the list of candidates and of the
+    clock in the topology; if `two_way`, the node hands its own copy to the nodes it asks.
     """
 
     node: int
@@ -36,13 +38,16 @@ class Asker(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class PullGraph:
-    """A topology as formulas need it: processes as `Asker` objects, nodes by kind, and which sources they hear of."""
+    """A topology as formulas read it: processes as `Asker` objects, nodes by kind, and which sources they hear of.
+
+    All is derived from `topology` when it is first asked for.
+    """
 
     topology: Topology
 
     @cached_property
     def sources(self) -> list[int]:
-        """The numbers of the nodes that are sources."""
+        """The numbers of the nodes that are sources, ascending; the index of a source is its place here."""
         return [int(source) for source in self.topology.sources]
 
     @cached_property
@@ -52,12 +57,12 @@ class PullGraph:
 
     @property
     def limits(self) -> npt.NDArray[np.float64] | None:
-        """The bandwidth of every node (infinity: no limit), or None if no node has a limit."""
+        """The bandwidth of every node, messages per unit of time (inf: no limit), or None if no node has a limit."""
         return self.topology.bandwidth
 
     @property
     def pulls_may_fail(self) -> bool:
-        """Whether pulls may fail: because of faults, or because of limited bandwidth."""
+        """Whether pulls may fail: whether there are any faults, or nodes with limited bandwidth."""
         return bool(self.faults) or self.limits is not None
 
     def _law(self, clock: int, turns: int) -> Law | None:
@@ -73,10 +78,10 @@ class PullGraph:
 
     @cached_property
     def _at_rate(self) -> Callable[[int, float, int], Law | None]:
-        """A function that returns the law with an index in the topology's laws at another rate, or None.
+        """A function that returns a law of the topology at another rate, or None.
 
-        Its arguments are the index, the rate, and the number of processes that take turns, 1 for none. It returns None
-        for several, unless the law is constant.
+        Its arguments are the index of the law in `topology.laws`, the rate, and the number of processes that take
+        turns, 1 for none. It returns None if several take turns, unless the law is constant.
         """
 
         @cache
@@ -90,7 +95,7 @@ class PullGraph:
 
     @cached_property
     def updates(self) -> list[Law | None]:
-        """The law of the updates of every source, in their order; None for one that never changes, or by a schedule."""
+        """The law of every source's update intervals, in their order; None if it never changes, or by a schedule."""
         p = self.topology.processes
         return [self._law(clock, 1) for clock in p.clock[p.purpose == UPDATES].tolist()]
 
@@ -129,9 +134,9 @@ class PullGraph:
         return [self._asker(self._first + q) for q in first.tolist()]
 
     def _settings(self, processes: Ints) -> tuple[Any, ...]:
-        """Return arrays that say how these processes, given by number, ask: intervals, purpose, turns and so on.
+        """Return arrays over `processes`, given by number, that say how each asks: intervals, purpose, turns and so on.
 
-        Which nodes they ask is left out. Processes that are equal in all of them ask alike.
+        Which nodes they ask is left out. Processes with equal entries in all arrays ask alike.
         """
         p, clocks = self.topology.processes, self.topology.clocks
         clock = p.clock[processes]
@@ -169,7 +174,7 @@ class PullGraph:
         return [i for asker in self.askers_of(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
     def _process_by_node(self, purpose: int) -> Ints:
-        """Return the number of every node's process for this purpose: -1 without one, -2 with several."""
+        """Return an array of the number of every node's process for this purpose: -1 for none, -2 for several."""
         node = self.topology.processes.node
         processes = np.flatnonzero(self.topology.processes.purpose == purpose)
         result = np.full(self.topology.size, -1)
@@ -201,7 +206,10 @@ class PullGraph:
 
     @cached_property
     def askers_handing_over(self) -> dict[int, list[Asker]]:
-        """The askers that hand their copy to the node they poll (two-way polls), by number of the list polled."""
+        """A mapping from numbers of lists to the askers that hand their copy to the nodes they poll of the list.
+
+        Lists without any are missing, so that it is empty if no polls go both ways.
+        """
         p, result = self.topology.processes, dict[int, list[Asker]]()
         for q in np.flatnonzero(p.two_way & (p.ask > 0)).tolist():
             result.setdefault(int(p.candidates[q]), []).append(self._asker(q))
@@ -209,7 +217,10 @@ class PullGraph:
 
     @cached_property
     def receiving_lists_of(self) -> dict[int, list[int]]:
-        """The numbers of the lists on which a node receives copies by two-way polls of others, by node."""
+        """A mapping from nodes to the numbers of lists on which they receive copies by two-way polls of others.
+
+        Nodes without any are missing.
+        """
         result = dict[int, list[int]]()
         for among in self.askers_handing_over:
             for i in self.topology.lists.of(among).tolist():
@@ -218,7 +229,7 @@ class PullGraph:
 
     @cached_property
     def receives_by_polls(self) -> Flags:
-        """A mask of nodes that receive copies by two-way polls of others, members of clusters excluded."""
+        """A mask, by number, of nodes that receive copies by two-way polls of others, cluster members excluded."""
         lists, result = self.topology.lists, np.zeros(self.topology.size, np.bool_)
         for among, askers in self.askers_handing_over.items():
             members = lists.of(among)
@@ -302,7 +313,7 @@ class PullGraph:
         return IndexLists.by_key(np.concatenate(begin), np.concatenate(end), n + number)
 
     def descendants(self, nodes: Sequence[int]) -> Flags:
-        """Return a mask of nodes: these and all that can get copies from them, directly or not."""
+        """Return a mask over all nodes: these `nodes` and all that can get copies from them, directly or not."""
         return np.asarray(self._copy_paths.steps_from(nodes)[: self.topology.size] >= 0)
 
     def origins(self, node: int) -> set[int]:
@@ -327,7 +338,7 @@ class PullGraph:
 
     @cached_property
     def reachable_from_any(self) -> Flags:
-        """A mask of nodes that can come to hold a copy of some source."""
+        """A mask of the nodes, by number, that can come to hold a copy of some source; sources are left out."""
         return np.asarray(np.any(self.reachable, axis=0))
 
     @cached_property
@@ -343,10 +354,9 @@ class PullGraph:
         return masks
 
     def least_distinct_pulls(self, row: int) -> int:
-        """Return a lower bound on the number of distinct Poisson pulls that can bring copies of source `row`, its
-        index.
+        """Return a lower bound on the number of distinct Poisson pulls that can bring copies of source `row`, an index.
 
-        It is 0 if only an inspection of each pull could tell. Pulls are alike if they ask on the same lists, or on
+        It is 0 if only an inspection of each pull could tell. Pulls are alike if they ask the same lists of nodes, or
         lists that are the same but for the asker itself.
         """
         p, lists, faults = self.topology.processes, self.topology.lists, self.faults
@@ -412,7 +422,7 @@ class PullGraph:
         return bool(self.topology.clients[self.topology.group == group].any())
 
     def delay(self, upstream: int, node: int) -> float:
-        """Return the time that a reply of `upstream` takes to `node`. Raises NoFormulaError if it is random."""
+        """Return the time that a reply of `upstream` takes to `node`; raises NoFormulaError if it is random."""
         delay = self.topology.delays.get((upstream, node), self.topology.delay)
         if isinstance(delay, Law):
             raise NoFormulaError("delays drawn from a law")
@@ -425,7 +435,7 @@ class PullGraph:
 
 
 def number_distinct_rows(*columns: Any) -> Ints:
-    """Return a number for each row of a table, given as columns: equal rows get equal numbers, from 0 on."""
+    """Return an array of numbers, one for each row of a table of columns: equal rows get equal numbers, from 0 on."""
     numbers = np.zeros(columns[0].size, np.int64)
     for column in columns:
         if numbers.size and (column != column[0]).any():

@@ -36,6 +36,7 @@ from replnet.deadline import require_time
 from replnet.laws import Exponential, Law
 from replnet.network import DOWNLOADS, POLLS, QUERIES
 from replnet.predictions.availability import (
+    MISSING_AT_TIMES,
     availability_of_node,
     both_ways,
     crash_of,
@@ -84,7 +85,7 @@ class SourceAges:
             raise (reason if str(why) == LINKS or isinstance(reason, TooLongError) else why) from None
 
     def freshness(self, node: int) -> Prediction:
-        """Predict the freshness of a replica's copy, or of the answers to a client or a view.
+        """Predict the freshness of a replica's copy while it has one, or of the answers to a client or a view.
 
         Views are numbered on past all nodes. Raise NoFormulaError if there is no formula.
         """
@@ -99,10 +100,10 @@ class SourceAges:
         return mean(parts)
 
     def share(self, node: int) -> float:
-        """Return the weight of a node, times that of this source, in the mean over its group.
+        """Return the weight of a node's copy of this source in the mean over its group, not divided by their sum.
 
-        The weight of a client is its rate of queries, that of a replica the share of time with a copy, and that of a
-        view 1.
+        It is the weight of the source times the rate of queries for a client, the share of time with a copy for a
+        replica, and 1 for a view.
         """
         queries = self._graph.first_asker_of(node, QUERIES)
         if queries is not None:
@@ -114,7 +115,7 @@ class SourceAges:
 
     @cached_property
     def updates(self) -> Law:
-        """The law of the source's updates. Raises NoFormulaError if the source never changes."""
+        """The law of the intervals between the source's updates; raises NoFormulaError if the source never changes."""
         if self._changes is None:
             raise NoFormulaError("sources that never change")
         return shuffled(self._changes)
@@ -138,7 +139,7 @@ class SourceAges:
         if view_number < 0:
             return None if queries is None else self._answers(queries)
         if self._graph.faults:
-            raise NoFormulaError("the freshest of several copies, some of which are missing at times")
+            raise NoFormulaError(MISSING_AT_TIMES)
         view = self._graph.topology.views[view_number]
         return self._chosen(view.nodes.tolist(), view.ask)
 
@@ -173,7 +174,7 @@ class SourceAges:
         return next(iter(useful), None)
 
     def _fresh(self, age: InformationAge) -> Prediction:
-        """Predict the freshness of a copy of this age; between bounds, their distance is its accuracy."""
+        """Predict the freshness of a copy of this age; between bounds, their distance is added to its accuracy."""
         if age not in self._predicted:
             result = age.freshness(self.updates)
             if age.latest is not age:
@@ -276,7 +277,7 @@ class SourceAges:
         return self._one_of_each((own_age, above, delay), with_delay(pull(above, own_age), delay))
 
     def _best(self, nodes: list[int]) -> InformationAge:
-        """Return the age of the freshest of these nodes' copies; raise NoFormulaError if there is no formula."""
+        """Return the age of the freshest of all these nodes' copies; raise NoFormulaError if there is no formula."""
         if len(nodes) == 1:
             return self._age(nodes[0])
         try:
@@ -414,7 +415,7 @@ class SourceAges:
         return above, self._one_of_each((law, delay), with_delay(self._one_of_each((law, 0.0), direct(law)), delay))
 
     def _require_apart(self, nodes: list[int]) -> None:
-        """Raise NoFormulaError if two of these nodes depend on the same replica, or on one process of downloads."""
+        """Raise NoFormulaError if two of these nodes get copies by way of one replica, or by one clock of downloads."""
         seen, clocks = set[int](), set[int]()
         for node in nodes:
             ancestors = self._graph.origins(node) - set(self._graph.sources)

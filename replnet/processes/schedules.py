@@ -63,7 +63,7 @@ class Timetable(ABC):
 
 
 class Schedule(ABC):
-    """A rule by which several processes share their instants."""
+    """A rule that says which of several processes has an event when, in rounds or slots that they share."""
 
     @abstractmethod
     def timetable(self, run: Words, names: Words) -> Timetable:

@@ -58,10 +58,11 @@ def trace(
 
 
 def read_times(path: Path, column: str | int | None = None) -> tuple[Floats, str | None]:
-    """Return the event times in a file, which must ascend there, and their unit if they are dates, else None.
+    """Return the event times in a file, which must not descend there, and the unit of dates, None for other numbers.
 
-    The unit is s, ms or us. `column` is a header's name or a number from 1; without it, the column with a usual name,
-    such as timestamp, else the first. Raises a FieldError if the file cannot be read so, or has fewer than 2 events.
+    Dates, in ISO 8601 or as numbers that lie from 1990 to 2100, count since 1970 in s, ms or us. `column` is a header's
+    name or a number from 1; without it, the column with a usual name, such as timestamp, else the first. Raises a
+    FieldError if the file cannot be read so, or has fewer than 2 events.
     """
     rows = read_rows(_read_text(path).splitlines())
     index = _column_index(path, rows[0].cells, column) if rows else 0

@@ -47,9 +47,10 @@ class Parts(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class WindowGap(Numerical):
-    """The law of the intervals of events that mostly fall into a window of the day, each as likely as any other.
+    """The law of the intervals of events at equal distances on a clock that is fast or slow in a window of each period.
 
-    There are `mean_rate` events per unit of time; a `share` of them falls into the `window`, a time, of each `period`.
+    There are `mean_rate` events per unit of time. On that clock a `share` of the `period` passes while the `window`, a
+    length of time, lasts, and the rest outside. Of all events each is as likely as any other to begin the interval.
     """
 
     mean_rate: float
@@ -207,8 +208,9 @@ class Windowed(Ordered):
     def _generator(self, time: Floats, now: Floats, phase: Floats, direction: int) -> IntervalGenerator:
         """Return a generator of intervals from a `time` of the day on, at which the clock of the events shows `now`.
 
-        On that clock they are equally far apart. All three arrays have an element per process. The first event is
-        `phase` steps away; `direction` is 1 to go on in time, and -1 to go back.
+        On that clock they are equally far apart. Both count in periods, but the intervals in units of time. All three
+        arrays have an element per process. The first event is `phase` steps away, from 0 to 1; `direction` is 1 to go
+        on in time, and -1 to go back.
         """
         gap, intervals_given = self.marginal, np.zeros(time.size, np.int64)
 

@@ -104,7 +104,9 @@ class Table:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The rows as plain data by title, for the browser: numbers have five digits, verdicts their signs."""
+        """The rows, each a mapping from title to plain data, for the browser: numbers have five digits, verdicts their
+        signs.
+        """
         kinds = [self.kinds.get(title, "text") for title in self.columns]
         cells = [[_browser_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)] for row in self.rows]
         return [dict(zip(self.columns, line, strict=True)) for line in cells]
@@ -132,7 +134,9 @@ def result_table(
 
 
 def badness(row: Mapping[str, Any]) -> tuple[int, float]:
-    """Return a key that sorts rows, as plain data, by their verdicts, the bad ones first, and then by |z|."""
+    """Return a key that sorts rows, as plain data, by their verdicts, the bad ones first, and then the largest |z|
+    first.
+    """
     z = finite_or_nan(row.get("z"))
     return VERDICT_ORDER.get(text(row.get("verdict")), len(VERDICT_ORDER)), 0.0 if math.isnan(z) else -abs(z)
 
@@ -162,7 +166,10 @@ def cell_text(cell: Any, kind: Kind) -> str:
 
 
 def _browser_cell(cell: Any, kind: Kind) -> Any:
-    """Return a cell as a value that a browser shows and sorts by; kinds are those of columns."""
+    """Return a cell of a column of this kind as a value that a browser shows and sorts by: a number, a text or None.
+
+    Numbers are rounded to five digits, and of a prediction there is the value alone.
+    """
     if kind == "verdict" and cell:
         return " ".join(filter(None, (VERDICTS.get(cell, ("", ""))[1], cell)))
     if kind == "predicted" and cell:

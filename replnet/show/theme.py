@@ -13,7 +13,10 @@ SCALE_SHADES = ("#4d9ccb", "#11699c", "#0b2847"), ("#376f98", "#4fa3d8", "#d6eef
 
 
 def _scale(shades: tuple[str, str, str]) -> list[str]:
-    """Return the colours of the ordered scale, evenly from the first shade to the second, and on to the third."""
+    """Return the 12 colours of the ordered scale, evenly from the first shade to the second, and on to the third.
+
+    Shades and colours are #rrggbb.
+    """
     parts = [[int(shade[i : i + 2], 16) for i in (1, 3, 5)] for shade in shades]
     steps = []
     for step in range(SCALE_STEPS):

@@ -136,10 +136,10 @@ class Store:
         self._journal.append(key, record)
 
     def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
-        """Write the table, a DataFrame, and its `provenance`; a table on the disk that says the same stays as it is.
+        """Write the table, a DataFrame, and its `provenance`.
 
-        Raises ValueError if cells are not finished, an append failed, or the table does not fit a Parquet file, and
-        DiskError if it cannot be written.
+        If the table on the disk says the same, both stay as they are. Raises ValueError if cells are not finished, an
+        append failed, or the table does not fit a Parquet file, and DiskError if it cannot be written.
         """
         missing = len(self.cells - self.finished.keys())
         if missing or not self.open:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 WORK = """
@@ -34,63 +32,28 @@ one, two = run("c"), run("d", workers=2)
 assert one.equals(two)
 assert run("c").equals(one)
 """
-
-
-def test_again_and_again_in_one_process(installed):
-    done = installed.python(WORK + ALL + "print('fine')")
-    assert (done.code, done.out.strip(), done.err.strip()) == (0, "fine", ""), done
-
-
-def test_in_a_thread_while_the_program_has_others(installed):
-    program = f"""{WORK}
+THREAD = f"""{WORK}
 import threading
 from concurrent.futures import ThreadPoolExecutor
-
-def everything():
-    exec({ALL!r}, globals())
-    return "fine"
 
 stop = threading.Event()
 threading.Thread(target=stop.wait).start()
 with ThreadPoolExecutor(1) as pool:
-    print(pool.submit(everything).result())
+    pool.submit(exec, {ALL!r}, globals()).result()
 stop.set()
 """
-    done = installed.python(program)
-    assert (done.code, done.out.strip(), done.err.strip()) == (0, "fine", ""), done
-
-
-def test_in_a_notebook(installed):
-    cells = [WORK, *ALL.strip().splitlines(), "rn.emulate('cascade')"]
-    notebook = {
-        "nbformat": 4, "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [
-            {"cell_type": "code", "id": f"cell-{at}", "metadata": {}, "source": cell, "outputs": [],
-             "execution_count": None}
-            for at, cell in enumerate(cells)
-        ],
-    }  # fmt: skip
-    (installed.folder / "notebook.ipynb").write_text(json.dumps(notebook))
-    program = """
+NOTEBOOK = f"""
 import nbformat
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
-notebook = nbformat.read("notebook.ipynb", as_version=4)
+cells = [{WORK!r}, *{ALL!r}.strip().splitlines(), "rn.emulate('cascade')"]
+notebook = new_notebook(cells=[new_code_cell(cell) for cell in cells])
 NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
 (shown,) = notebook.cells[-1].outputs
 assert "<table" in shown.data["text/html"]
-print("fine")
 """
-    done = installed.python(program)
-    assert (done.code, done.out.strip()) == (0, "fine"), done
-
-
-@pytest.mark.parametrize(
-    "method", ["fork", *(pytest.param(method, marks=pytest.mark.slow) for method in ("spawn", "forkserver"))]
-)
-def test_in_processes_of_the_program_itself(installed, method):
-    program = f"""{WORK}
+PROCESSES = f"""{WORK}
 import multiprocessing
 
 def everything(number):
@@ -98,55 +61,20 @@ def everything(number):
 
 if __name__ == "__main__":
     mine = everything(0)
-    with multiprocessing.get_context({method!r}).Pool(2) as pool:
+    with multiprocessing.get_context("METHOD").Pool(2) as pool:
         assert all(table.equals(mine) for table in pool.map(everything, [1, 2]))
     assert run("again", workers=2).equals(mine)
-    print("fine")
 """
-    done = installed.python(program)
-    assert (done.code, done.out.strip()) == (0, "fine"), done
+PROGRAMS = {"again and again": WORK + ALL, "thread": THREAD, "notebook": NOTEBOOK}
+PROGRAMS |= {method: PROCESSES.replace("METHOD", method) for method in ("fork", "spawn", "forkserver")}
+SLOW = ("spawn", "forkserver")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PROGRAMS]
+)
+def test_programs_of_users(installed, name):
+    done = installed.python(PROGRAMS[name])
+    assert (done.code, done.out.strip()) == (0, ""), done
     assert "Traceback" not in done.err
-
-
-def test_after_ray_was_loaded_and_with_descriptors_of_the_program(installed):
-    program = f"""{WORK}
-import os, ray, signal, socket, subprocess
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-listening = socket.create_server(("127.0.0.1", 0))
-reads, writes = os.pipe()
-os.set_inheritable(writes, True)
-{ALL}
-os.close(writes)
-assert os.read(reads, 1) == b"", "somebody else holds the pipe"
-address = listening.getsockname()
-listening.close()
-socket.create_server(address).close()
-print("fine")
-"""
-    done = installed.python(program)
-    assert (done.code, done.out.strip()) == (0, "fine"), done
-
-
-def test_a_module_that_is_loaded_again_is_measured_as_it_is_predicted(installed):
-    program = """
-import importlib, pathlib, sys
-import replnet as rn
-sys.dont_write_bytecode = True
-LAW = '''
-import replnet as rn
-class Own(type(rn.exponential(rate=1))):
-    def __init__(self):
-        super().__init__(rate=RATE)
-'''
-for rate in (1.0, 10.0):
-    pathlib.Path("own.py").write_text(LAW.replace("RATE", str(rate)))
-    if rate == 1.0:
-        import own
-    else:
-        importlib.reload(own)
-    result = rn.emulate(rn.single(updates=own.Own(), downloads="exponential(rate=1)"), horizon=4e6, workers=2)
-    assert result.verdict == "agree", result.table
-    print(round(result.rows[0].measured, 2))
-"""
-    done = installed.python(program)
-    assert (done.code, done.out.split()) == (0, ["0.5", "0.09"]), done
+    assert name in ("notebook", *SLOW) or done.err.strip() == "", done

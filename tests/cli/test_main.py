@@ -28,6 +28,11 @@ def noted(error: Exception, words: str) -> Exception:
     return error
 
 
+IN_A_CLASS = RuntimeError("Error calling __set_name__")
+"""What Python makes of an interrupt where a class is made, or a module of machine code begins."""
+IN_A_CLASS.__cause__ = KeyboardInterrupt()
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
@@ -43,6 +48,7 @@ def noted(error: Exception, words: str) -> Exception:
         (RayUnreachableError("Ray at a:1: no answer"), RAY_LOST, "Ray at a:1: no answer"),
         (LiveLost(("host 1 died",), 2.0), RAY_LOST, "lost at 2 units of model time: host 1 died"),
         (noted(RayUnreachableError("no worker starts"), "go on"), RAY_LOST, "no worker starts\ngo on"),
+        (IN_A_CLASS, INCOMPLETE, "interrupted"),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else "",
 )
@@ -134,17 +140,6 @@ def test_ctrl_c_while_modules_load_is_an_interruption(module):
     done = programs.run([sys.executable, "-c", LOADING.format(module=module)])
     last = "interrupted after 0 replications" if module == "numba" else "interrupted"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (INCOMPLETE, last), done.stderr
-
-
-def test_what_python_makes_of_an_interrupt_is_one(monkeypatch):
-    """Where a class is made, or a module of machine code begins."""
-
-    def end(**_):
-        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
-
-    monkeypatch.setattr(commands, "main", end)
-    done = replnet()
-    assert (done.returncode, done.stdout, done.stderr) == (INCOMPLETE, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("misses_it", [False, True])

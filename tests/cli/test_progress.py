@@ -109,12 +109,6 @@ def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch):
     assert said[:3] == ["0 s: starting", "0 s: starting", "0 s: half of it"]
 
 
-def test_nothing_is_said_of_what_is_over_at_once(elsewhere, capsys):
-    with progress.progress() as tell, progress.progress_lines("reading"):
-        tell(0.5, "half of it")
-    assert capsys.readouterr() == ("", "")
-
-
 # ---- A sweep
 
 BEGUN = SweepGlimpse(0, 3, 0, 0.0, False)
@@ -153,15 +147,6 @@ def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows():
     assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST_ROWS_SHOWN * [
         ["2,", "recent", "cluster", "freshness", "0.5032", "0.5", "+3.20"]
     ]
-
-
-def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
-    with progress.show_sweep("fig") as look:
-        look(BEGUN)
-        look(DONE)
-        assert capsys.readouterr().err == ""
-        look(FAILED)
-        assert capsys.readouterr().err.endswith("1 failed, last k = 2, select = recent: out of memory\n")
 
 
 # ---- A live run
@@ -208,14 +193,27 @@ def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
     assert said[0] == "; ".join([*progress.live_words(seen(), (0.0, 0.0)), "fresh: level 1 0.500"])
 
 
-def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
+LOST_RUN = seen(lost=(LOST,))
+
+
+@pytest.mark.parametrize(
+    ("show", "glimpses", "told", "words"),
+    [
+        (lambda: progress.show_sweep("fig"), [BEGUN, DONE, FAILED], [False, False, True],
+         "1 failed, last k = 2, select = recent: out of memory\n"),
+        (progress.show_live_run, [seen(), seen(), LOST_RUN, LOST_RUN], [False, False, True, False],
+         "; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n"),
+    ],
+    ids=["sweep", "live run"],
+)  # fmt: skip
+def test_what_fails_is_told_at_once_and_once(show, glimpses, told, words, elsewhere, capsys):
     said = []
-    with progress.show_live_run() as look:
-        for glimpse in (seen(), seen(), seen(lost=(LOST,)), seen(lost=(LOST,))):
+    with show() as look:
+        for glimpse in glimpses:
             look(glimpse)
             said.append(capsys.readouterr().err)
-    assert [bool(words) for words in said] == [False, False, True, False]
-    assert said[2].endswith("; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n")
+    assert [bool(one) for one in said] == told
+    assert said[2].endswith(words)
 
 
 # ---- On a terminal

@@ -1,18 +1,23 @@
-"""Commands to begin with: init, check, schema, list, demo."""
+"""Commands to begin with: init, check, schema, list, demo, doctor, ui, and names as a shell completes them."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
+from collections import namedtuple
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import programs
 import pytest
+from click.shell_completion import BashComplete
 from command_line import replnet, started
 
-from replnet.cli.main import FINE, INCOMPLETE
+from replnet.cli import doctor
+from replnet.cli.main import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, commands
 
 
 @pytest.mark.parametrize("kind", ["cascade", "experiment"])
@@ -104,3 +109,80 @@ def test_a_demo_sets_rows_of_the_same_group_side_by_side(monkeypatch):
     assert lines[2] == ["", "for real: no formula"]
     assert lines[3][0].startswith("emulated: 5 events in 2.0 s. For real: 5 events and 7 messages between nodes in 2 ")
     assert lines[3][0].endswith("replies after 2 ms.")
+
+
+# What `doctor` looks at, and what it says where that is not as it should be.
+
+
+def test_nothing_is_wrong_here():
+    done = replnet("doctor")
+    assert (done.returncode, "FAIL" in done.stdout) == (FINE, False)
+    for seen in (
+        "numba ",
+        "ray ",
+        "DejaVu Sans",
+        "GB of disk here",
+        "kernels are kept in /",
+        "million events a second",
+    ):
+        assert seen in done.stdout, seen
+
+
+def test_what_is_wrong_fails_and_what_is_not_installed_does_not(monkeypatch):
+    full = namedtuple("Usage", "total used free")(10, 9, 1)
+    monkeypatch.setattr(doctor, "_check_engines", list)  # which takes seconds
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
+    monkeypatch.setattr("replnet.compiler.cache_folder", lambda module: None)
+    done = replnet("doctor")
+    assert done.returncode == DIFFERS
+    assert "FAIL  0 GB of disk here" in done.stdout
+    assert "FAIL  kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)" in done.stdout
+    monkeypatch.undo()
+    monkeypatch.setattr(doctor, "_check_engines", list)
+    for module in ("ray", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
+    done = replnet("doctor")
+    assert done.returncode == FINE
+    assert "without Ray (pip install 'replnet[ray]' brings it)" in done.stdout
+    assert "DejaVu" not in done.stdout
+
+
+# The command `ui` without its pages: what is missing, and what is wrong.
+
+
+def test_what_cannot_be_opened_is_said_before_anything_is_served():
+    pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
+    for words, said in (
+        (("cascada",), "did you mean cascade"),
+        (("cascade", "-s", "depth=0"), "out of range"),
+        ((".", "-s", "depth=2"), "is about a network"),
+        (("-", "-s", "depth=2"), "is about a network"),
+        (("none.parquet",), "does not exist"),
+    ):
+        done = replnet("ui", *words)
+        assert (done.returncode, said in done.stderr) == (BAD_INPUT, True)
+    done = started("ui", "-", stdin=subprocess.DEVNULL)
+    assert (done.returncode, "standard input is no file" in done.stderr) == (BAD_INPUT, True)
+
+
+# Names as a shell completes them.
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "found"),
+    [
+        (["run"], "casc", ["cascade"]),
+        (["predict"], "cooperative-", ["cooperative-recent"]),
+        (["sweep"], "p2p/fig12", ["p2p/fig12a", "p2p/fig12b"]),
+        (["reproduce", "p2p/fig3"], "p2p/theorem6", ["p2p/theorem6"]),
+        (["formula"], "gamma-r", ["gamma-rates"]),
+        (["run", "cascade", "--measure"], "curr", ["currency"]),
+        (["list"], "net", ["networks"]),
+        (["check"], "p2p/lemma", ["p2p/lemma2"]),
+        (["run", "cascade", "--engine"], "l", ["live"]),
+        (["run"], "./mine", ["./mine"]),  # a network may be a file too
+    ],
+)
+def test_what_begins_so(words, begun, found):
+    items = BashComplete(commands, {}, "replnet", "_REPLNET_COMPLETE").get_completions(words, begun)
+    assert [item.value for item in items if (item.type == "file") == begun.startswith(".")] == found

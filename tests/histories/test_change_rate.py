@@ -122,13 +122,6 @@ def test_what_cannot_be_estimated_is_refused(visits, window, said):
         change_rate(np.arange(100.0), visits, window)
 
 
-def test_scipy_gives_the_times_between_visits():
-    stats = pytest.importorskip("scipy.stats")
-    updates = np.random.default_rng(1).exponential(2.0, 1000).cumsum()
-    by_law, by_scipy = (change_rate(updates, visits).visits for visits in ("exponential(mean=3)", stats.expon(scale=3)))
-    assert by_scipy == pytest.approx(by_law, rel=0.2)
-
-
 def test_visits_of_a_record_of_dates_come_in_seconds_whatever_it_is_counted_in(tmp_path):
     path = tmp_path / "dates.csv"
     hours = np.random.default_rng(1).exponential(2.0, 300).cumsum()

@@ -1,13 +1,10 @@
-"""An experiment from its text, and what is said of one that is wrong."""
+"""An experiment from its text."""
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 from replnet.lab.experiment.experiment import Experiment, load_experiment
-from replnet.text.errors import InputError
 
 
 @pytest.fixture
@@ -18,15 +15,3 @@ def load(tmp_path):
         return load_experiment(path, overrides, zips)
 
     return load
-
-
-@pytest.fixture
-def messages(load, tmp_path):
-    """What is said of a file and its cells, with the path left out."""
-
-    def messages(text: str, *overrides: str, zips=()) -> str:
-        with pytest.raises(InputError) as caught:
-            load(text, *overrides, zips=zips).cells()
-        return str(caught.value).replace(f"{tmp_path}{os.sep}", "")
-
-    return messages

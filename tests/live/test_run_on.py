@@ -19,7 +19,6 @@ from replnet.live.clocks import Offset
 from replnet.live.driver import run_live, run_on
 from replnet.live.host import assignments
 from replnet.live.outcome import LiveLost
-from replnet.live.time_scale import HostPace, Standstill, judge
 
 CLUSTER = plan(NAMED["cluster"])
 SCALE, HORIZON, SEED = 0.5, 10.0, 3
@@ -96,9 +95,13 @@ def test_numbers_that_cannot_be_are_refused(options, words):
 # Standstills: a driver or a host that was stopped is no slow machine
 
 
-@pytest.mark.parametrize("seconds", [4.0, 60.0])
-def test_hosts_go_on_while_the_driver_stands_still_even_beyond_the_end(seconds, world):
-    live = run(world, once(3.0, lambda: world.wait(seconds)))
+@pytest.mark.parametrize(
+    ("seconds", "stand"),
+    [(4.0, MemoryTransport.wait), (60.0, MemoryTransport.wait), (20.0, lambda world, s: setattr(world, "deaf", s))],
+    ids=["still", "beyond the end", "before an answer"],
+)
+def test_hosts_go_on_while_the_driver_stands_still_and_are_not_lost(seconds, stand, world):
+    live = run(world, once(3.0, lambda: stand(world, seconds)))
     (still,) = live.stood
     assert (still.who, still.nodes, still.spared) == ("the driver", (), 0)
     assert still.seconds == pytest.approx(seconds, abs=0.5)
@@ -114,12 +117,6 @@ def test_who_stood_still_from_before_time_zero_says_so(world):
     for who in ("the driver", "host 1"):
         assert stood[who].at == pytest.approx(0.0, abs=1e-9)
         assert stood[who].seconds == pytest.approx(7.0, abs=0.5)
-
-
-def test_a_host_whose_answer_the_driver_did_not_hear_while_it_stood_still_is_not_lost(world):
-    live = run(world, once(3.0, lambda: setattr(world, "deaf", 20.0)))
-    assert (len(live.stood), live.lost) == (1, ())
-    assert_path_of_step(CLUSTER, SEED, live)
 
 
 def test_a_host_that_was_stopped_says_so_and_one_that_had_much_to_do_does_not(world):
@@ -206,32 +203,18 @@ def test_a_process_that_is_lost_while_it_starts_is_replaced_as_well(world):
     assert len(live.lost) == 1
 
 
-def test_a_host_whose_place_no_process_takes_ends_the_run_with_what_there_is(world, monkeypatch):
-    monkeypatch.setattr(MemoryTransport, "start", frozen_starts := FrozenStarts(world))
-    live = run(world, once(3.0, lambda: frozen_starts.lose(1)), task=ENDLESS)
+def test_a_host_whose_place_no_process_takes_ends_the_run_with_what_there_is(world):
+    def lose() -> None:
+        world.starts_frozen = True
+        world.kill(1)
+
+    live = run(world, once(3.0, lose), task=ENDLESS)
     (outage,) = live.lost
     assert (outage.why, outage.back) == ("died", None)
     assert re.fullmatch(
         r"host 1 did not answer for 10 s, and no other process took its place within 25 s at t = [\d.]+", live.cut_short
     )
     assert outage.heard < live.horizon < 100.0
-
-
-class FrozenStarts:
-    """Starts of processes of which those do not answer that come after a loss."""
-
-    def __init__(self, world: MemoryTransport) -> None:
-        self.world, self.start, self.lost = world, type(world).start, False
-
-    def __call__(self, host: int):
-        started = self.start(self.world, host)
-        if self.lost:
-            self.world.freeze(host)
-        return started
-
-    def lose(self, host: int) -> None:
-        self.lost = True
-        self.world.kill(host)
 
 
 def test_a_host_that_is_lost_again_and_again_ends_the_run(world):
@@ -267,15 +250,7 @@ def test_hosts_that_do_not_start_or_answer_are_named(world):
     with pytest.raises(LiveLost, match=r"^lost before time zero: no node is alive$"):
         run(world)
     world = MemoryTransport()
-    world.late["prepare", 0] = 1.0
-    started = world.start
-
-    def start(host: int):
-        address = started(host)
-        world.freeze(host)
-        return address
-
-    world.start = start
+    world.starts_frozen = True
     with pytest.raises(LiveLost, match=r"host 0 of 2 on node here did not answer for 50 s$"):
         run(world)
 
@@ -323,24 +298,6 @@ def test_a_pace_that_can_be_kept_is_kept():
         assert live.faithful
         assert 0.0 < live.delays.mean * live.time_scale <= 0.0011
         assert_logged_once(CLUSTER, SEED, live, log)
-
-
-STOOD = Standstill("host 1", 4.0, 8.0, ("a", "b"))
-
-
-def test_lateness_that_comes_of_a_stop_is_not_put_down_to_the_machine():
-    fine = HostPace(0.001, 0.1, 500.0)
-    # 100 s at half a second per unit: of all wakes 8 % were 4 s late on average, and as many again later.
-    for slip, named in ((0.6, True), (3.0, False)):
-        why, advised = judge(CLUSTER, SCALE, [fine, HostPace(slip, 0.3, 500.0, [STOOD])], 100.0, "")
-        assert ("host 1 stood still for 8.0 s at t = 4; the same run again would do" in why) == named
-        assert (advised is None) == named
-    assert judge(CLUSTER, SCALE, [fine, HostPace(0.001, 0.1, 500.0, [STOOD])], 100.0, "") == ("", None)
-    why, advised = judge(
-        CLUSTER, SCALE, [fine, HostPace(0.001, 0.1, 500.0, [STOOD])], 100.0, "after 9 s wakes were to come"
-    )
-    assert why.startswith("after 9 s wakes were to come: host 1 stood still")
-    assert advised is None
 
 
 # A host

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from interrupts import ending
 
 import replnet as rn
 from replnet.engines.array import array
@@ -19,10 +20,6 @@ NETWORKS = {
         replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
         polls="exponential(rate=4)",
     ),
-    "many peers": rn.cooperative(
-        replicas=5, peers=3, updates="pareto(alpha=3, rate=1)", downloads="exponential(rate=1)",
-        polls="exponential(rate=1)", clients={"ask": 2, "queries": "constant(rate=5)"},
-    ),
     "redundant": rn.redundant(
         replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)", queries="exponential(rate=20)"
     ),
@@ -34,29 +31,25 @@ NETWORKS = {
              "polls": "exponential(rate=3)"},
         ],
     ),
-    "late": rn.cascade(
-        depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=3)", delay=0.1
-    ),
     "phases": rn.single(updates="constant(rate=2)", downloads="constant(rate=2)"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("events", "width"), [(2e5, 0.05), pytest.param(4e6, 0.01, marks=pytest.mark.verification)])
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-def test_measured_agrees_with_predicted(network, estimator, events, width):
+def test_measured_agrees_with_predicted(network, estimator):
     """Fails right code with chance 0.01 times that of a second, four times longer run (the seed is fixed).
 
-    The intervals see an error of `width`, but where phases are locked.
+    The intervals see an error of 0.05, but where phases are locked.
     """
     rate = sum(1 for _ in network.graph) * 4
-    result = rn.emulate(network, seed=7, horizon=events / rate, estimator=estimator, replications=64)
+    result = rn.emulate(network, seed=7, horizon=2e5 / rate, estimator=estimator, replications=64)
     assert result.verdict == "agree" or "phase-lock" in result.rows[0].note
     assert result.verdict != "differ"
     for row in result.rows:
         assert row.predicted is not None
         if "phase-lock" not in row.note:
-            assert row.ci_high - row.ci_low < width
+            assert row.ci_high - row.ci_low < 0.05
 
 
 def test_the_same_seed_gives_the_same_numbers_by_any_engine():
@@ -111,12 +104,10 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
 
 def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
-    def interrupt(done: float, words: str) -> None:
-        if words.startswith("replication 41 "):
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(array, "PULLS_PER_SORT", 1)  # one at a time
-    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64, progress=interrupt, workers=0)
+    result = rn.emulate(
+        NETWORKS["cluster"], horizon=640, replications=64, progress=ending("replication 41 ")[1], workers=0
+    )
     assert result.incomplete == "interrupted after 40 replications"
     assert result.replications == 40
     assert result.rows[0].ci_low is not None
@@ -129,13 +120,6 @@ def test_heavy_tails_get_a_mean_but_no_interval():
     assert (row.measured is None, row.ci_low, row.verdict) == (False, None, "unresolved")
     assert "infinite variance" in row.note
     assert rn.emulate(network, horizon=1e4, estimator="conditional").verdict == "agree"
-
-
-def test_a_disconnected_replica_has_freshness_zero():
-    replica = {"downloads": "exponential(rate=1)"}
-    network = rn.graph(nodes={"s": {"updates": "exponential(rate=1)"}, "a": replica, "b": replica}, links=["s -> a"])
-    rows = {row.group: row for row in rn.emulate(network, horizon=1e4).rows}
-    assert rows["unreached"].measured == rows["unreached"].predicted == 0
 
 
 def test_a_result_carries_where_it_comes_from():

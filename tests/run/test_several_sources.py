@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from command_line import replnet
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from networks import graphs, of_several_sources
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE
-from replnet.engines.plan import plan
 
 NAMES = ("staleness", "staleness_age", "missing_updates", "lag", "currency(0.4)")
 SOURCES = {
@@ -61,47 +57,6 @@ def emulated(network, horizon=2e4, **how) -> dict:
     return rows
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(network=graphs(), seed=st.integers(0, 2**31), data=st.data())
-def test_the_order_of_the_sources_does_not_matter(network, seed, data):
-    lines = network.data()["nodes"]
-    sources = [name for name, node in lines.items() if "updates" in node]
-    assume(len(sources) > 1)
-    order = data.draw(st.permutations(sources).filter(lambda order: order != sources))
-    other = changed(network, nodes={name: lines[name] for name in order} | lines)
-    how = {"horizon": 40, "replications": 2, "confirm": False, "seed": seed, "measure": NAMES, "by": "source"}
-    ours, theirs = (rows_of(rn.emulate(one, **how)) for one in (network, other))
-    assert set(ours) == set(theirs)
-    compiled = plan(network)
-    for key, row in ours.items():
-        # What hears of no source counts for the first, in rows of single sources.
-        if " of " in key[0]:
-            members = compiled.group == compiled.group_source_rows[key[0]][0]
-            if not compiled.can_hold[:, members].any(axis=0).all():
-                continue
-        for value, same in ((row.measured, theirs[key].measured), (row.predicted, theirs[key].predicted)):
-            assert (value is None) == (same is None), key
-            assert value is None or value == pytest.approx(same, rel=1e-8, abs=1e-8), key
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(network=of_several_sources() | graphs(), seed=st.integers(0, 2**31))
-def test_staleness_is_what_freshness_leaves_and_currency_begins_there(network, seed):
-    how = {"horizon": 40, "replications": 2, "confirm": False, "measure": SHARES, "by": "source"}
-    rows = rows_of(rn.emulate(network, seed=seed, **how))
-    for (group, metric), fresh in rows.items():
-        for side in ("measured", "predicted") if metric == "freshness" else ():
-            value, others = getattr(fresh, side), [getattr(rows[group, name], side) for name in SHARES]
-            if value is None:
-                assert side == "predicted" or others == [None] * 3, group
-            elif None not in others:
-                # The curve of a tail is integrated in another order.
-                assert others == pytest.approx([1 - value, value, 1 - value], abs=1e-6), group
-
-
-# Rows per source
-
-
 @pytest.mark.parametrize("engine", ["array", "step"])
 def test_there_is_a_row_for_every_source_that_can_be_heard(engine):
     """`top` hears of one source and `low` of both; a query to `top` brings nothing of the other."""
@@ -116,25 +71,6 @@ def test_there_is_a_row_for_every_source_that_can_be_heard(engine):
     assert {key: row.predicted for key, row in rows.items()} == {key: row.predicted for key, row in predicted.items()}
     many = rn.aggregate(rates=[1, 2], budget=2, order="fixed", allocate="uniform")  # of which there are too many
     assert rn.predict(many, by="source").rows == rn.predict(many).rows
-
-
-def test_rows_per_source_are_as_predicted():
-    """Both replicas have `slow`, and by P2P eq. 28 with exponential laws there is a factor for each hop."""
-    predicted = rows_of(rn.predict(DEEP, measure=NAMES, by="source"))
-    top, low = 2 / 2.1, 2 / 2.1 * 1 / 1.1
-    for key, value in {
-        ("level 1 of slow", "freshness"): (top + low) / 2,
-        ("level 1 of fast", "freshness"): 1 / 2,
-        ("level 1", "freshness"): (top + low + 1 / 2) / 3,
-        # An answer without `fast` is not fresh, and so stale.
-        ("clients of fast", "staleness"): 3 / 4,
-        ("clients", "staleness"): 1 - (top + low + 1 / 2) / 4,
-        # Of the answers that came with a copy of it, which are half of them.
-        ("clients of fast", "missing_updates"): 1,
-    }.items():
-        assert predicted[key].predicted == pytest.approx(value), key
-    for group, note in (("clients of fast", "over the 50 %"), ("clients", "over the 75 %"), ("clients of slow", "")):
-        assert predicted[group, "missing_updates"].note == (note and f"{note} of answers that bring a copy")
 
 
 def test_a_heavy_tail_spoils_the_rows_of_its_own_source():
@@ -160,43 +96,36 @@ def test_the_command_line_takes_it(tmp_path):
     assert (live.returncode, "by: " in live.stderr) == (BAD_INPUT, True)
 
 
-# Groups of nodes that do not count alike
-
-
-def test_clients_count_as_often_as_they_ask():
-    nodes = {"often": downloads(9), "seldom": downloads(1), "busy": queries(4), "idle": queries(1)}
-    links = ["fast -> often", "fast -> seldom", "often -> busy", "seldom -> idle"]
-    rows = emulated(network_of(nodes, links), measure=["staleness"])
-    expected = (4 * 9 / 10 + 1 * 1 / 2) / 5
-    assert rows["clients", "freshness"].predicted == pytest.approx(expected)
-    assert rows["clients", "staleness"].predicted == pytest.approx(1 - expected)
-
-
 CRASH = {"up": "exponential(mean=1)", "down": "exponential(mean=9)", "copy": "empty"}
 
 
-def test_replicas_count_while_they_have_a_copy():
-    """One is up a tenth of the time, of which 9/10 with a copy whose age is exponential at 10."""
-    nodes = {"steady": downloads(1), "churned": downloads(9)}
-    faults = [{"crash": "churned", **CRASH}]
-    rows = emulated(network_of(nodes, ["fast -> steady", "fast -> churned"], faults=faults), 4e4, measure=["staleness"])
-    held, fresh = 0.1 * 0.9, 10 / 11
-    expected = (1 / 2 + held * fresh) / (1 + held)
-    assert rows["level 1", "availability"].predicted == pytest.approx((1 + held) / 2)
-    assert rows["level 1", "freshness"].predicted == pytest.approx(expected)
-    assert rows["level 1", "staleness"].predicted == pytest.approx(1 - expected)
+def test_clients_count_as_often_as_they_ask_and_replicas_while_they_have_a_copy():
+    nodes = {"often": downloads(9), "seldom": downloads(1), "busy": queries(4), "idle": queries(1)}
+    links = ["fast -> often", "fast -> seldom", "often -> busy", "seldom -> idle"]
+    (fresh,) = rn.predict(network_of(nodes, links)).about("freshness", "clients")
+    assert fresh.predicted == pytest.approx((4 * 9 / 10 + 1 * 1 / 2) / 5)
+    # One is up a tenth of the time, of which 9/10 with a copy whose age is exponential at 10.
+    nodes, held = {"steady": downloads(1), "churned": downloads(9)}, 0.1 * 0.9
+    churned = network_of(nodes, ["fast -> steady", "fast -> churned"], faults=[{"crash": "churned", **CRASH}])
+    rows = rows_of(rn.predict(churned, measure=["staleness"]))
+    expected = {"availability": (1 + held) / 2, "freshness": (1 / 2 + held * 10 / 11) / (1 + held)}
+    expected["staleness"] = 1 - expected["freshness"]
+    assert {name: rows["level 1", name].predicted for name in expected} == pytest.approx(expected)
 
 
-def test_a_query_is_answered_by_a_copy_of_any_source_and_availability_is_over_sources():
-    """A query to `top` brings nothing of `fast`; `low`, which crashes, has one of the three copies of its group."""
-    lossy = changed(DEEP, faults=[{"lose": 0.1, "between": ["clients", "replicas"]}])
-    assert emulated(lossy)["clients", "answered"].predicted == pytest.approx(0.9**2)
-    links = ["slow -> top", "fast -> top", "slow -> low"]
-    churned = network_of({"top": downloads(2), "low": downloads(1)}, links, faults=[{"crash": "low", **CRASH}])
-    assert emulated(churned)["level 1", "availability"].predicted == pytest.approx((2 + 0.1 * 1 / 2) / 3)
-
-
-# Answers and groups without a copy of some source
+def test_ages_are_over_what_has_a_copy_and_say_of_how_many():
+    """Of answers that half of the time bring a copy of a source, of some and of copies that anything reaches."""
+    rows = rows_of(rn.predict(DEEP, measure=["missing_updates"], by="source"))
+    assert rows["clients of fast", "missing_updates"].predicted == pytest.approx(1)
+    for group, note in (("clients of fast", "over the 50 %"), ("clients", "over the 75 %"), ("clients of slow", "")):
+        assert rows[group, "missing_updates"].note == (note and f"{note} of answers that bring a copy")
+    deaf = network_of({name: downloads(4, group="all") for name in ("r", "deaf", "mute")}, ["fast -> r"])
+    (lag,) = rn.predict(deaf, measure=["lag"]).about("lag")
+    assert lag.note == "over the 33.3 % of copies that anything reaches"
+    # Counted, where there is no formula.
+    lag = emulated(changed(APART, faults=[{"lose": 0.2}]), 3e3, measure=["lag"])["clients", "lag"]
+    assert lag.predicted is None
+    assert float(lag.note.partition("over the ")[2].partition(" %")[0]) == pytest.approx(50, abs=5)
 
 
 def test_an_answer_without_a_copy_is_stale_and_has_no_age():
@@ -213,20 +142,3 @@ def test_an_answer_without_a_copy_is_stale_and_has_no_age():
         }  # fmt: skip
         predicted = {name: rows[f"clients of {source}", name].predicted for name in expected}
         assert predicted == pytest.approx(expected)
-        for name in AGES:
-            assert rows[f"clients of {source}", name].note.startswith("over the 50 % of answers that bring a copy")
-
-
-def test_the_share_that_brings_a_copy_is_counted_where_there_is_no_formula():
-    lag = emulated(changed(APART, faults=[{"lose": 0.2}]), 3e3, measure=["lag"])["clients", "lag"]
-    assert lag.predicted is None
-    assert float(lag.note.partition("over the ")[2].partition(" %")[0]) == pytest.approx(50, abs=5)
-
-
-def test_replicas_that_hear_of_nothing_are_stale_and_have_no_age():
-    """Two of three in a group."""
-    nodes = {name: downloads(4, group="all") for name in ("r", "deaf", "mute")}
-    rows = emulated(network_of(nodes, ["fast -> r"]), 3e3, measure=["staleness", "lag"])
-    assert rows["all", "staleness"].predicted == pytest.approx(1 - 0.8 / 3)
-    assert rows["all", "lag"].note == "over the 33.3 % of copies that anything reaches"
-    assert rows["all", "lag"].predicted == pytest.approx(1 / 4)

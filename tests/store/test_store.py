@@ -1,6 +1,6 @@
 """A run directory: what was acknowledged is there whatever happens to its files, and nothing else ever is.
 
-What becomes of a run that ends at any of its writes is in tests/lab/test_crashes.
+What becomes of a run that ends at any of its writes is in tests/lab/test_kept_run.
 """
 
 from __future__ import annotations
@@ -231,19 +231,6 @@ def test_files_of_others_are_not_touched(tmp_path):
     (tmp_path / "run" / "thesis.partial").write_text("mine")
     assert len(read_contents(filled(tmp_path / "run", 3)).records) == 3
     assert (tmp_path / "victim").read_text() == (tmp_path / "run" / "thesis.partial").read_text() == "mine"
-
-
-def test_a_torn_tail_is_told_by_a_reader_and_cut_off_by_a_writer(tmp_path):
-    raw = (filled(tmp_path, 30) / "journal").read_bytes()
-    (tmp_path / "journal").write_bytes(raw[:-200])
-    before = files(tmp_path)
-    assert "bytes of the journal are of an append that did not finish" in read_contents(tmp_path).note
-    assert files(tmp_path) == before
-    with Store.open_to_write(tmp_path, HEADER, CELLS) as store:
-        assert "did not finish" in store.note
-        assert len(store.finished) < 30
-    filled(tmp_path, 30)
-    assert (tmp_path / "journal").read_bytes() == raw
 
 
 def test_good_records_behind_a_damaged_one_are_kept(tmp_path):

@@ -20,6 +20,11 @@ def by_message(cases: list[dict[str, Any]]) -> list[Any]:
     return [pytest.param(case, id=case["message"].partition("\n")[0][:60]) for case in cases]
 
 
+def without_excerpts(message: str) -> str:
+    """Return what is said of a file without the lines of the file that are shown below it."""
+    return "\n".join(line for line in message.splitlines() if not line.startswith("    "))
+
+
 def write_files(case: dict[str, Any]) -> None:
     """Write the files of a case, texts by name, to the working directory."""
     for name, text in case.get("files", {}).items():

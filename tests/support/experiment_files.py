@@ -33,6 +33,16 @@ optimise:
 printed:
   - {at: {target: 0.4}, group: cooperative, metric: service_rate, value: 1865, within: 0.5}
 """
+FORMULA = """\
+title: Gamma rates
+values: {r: 2 * s}
+vary:
+  spread: [0, 0.5, 1]
+  s: [0.5, 1]
+formula:
+  name: gamma-rates
+  ratio: ${r}
+"""
 
 
 def with_(old: str, new: str, text: str = BASE) -> str:

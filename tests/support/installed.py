@@ -13,17 +13,17 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from programs import wait_until
+
 MARK = "REPLNET_ACCEPTANCE"
 LONGEST = 600.0  # seconds that anything may take, on however busy a machine
 AFTERWARDS = 90.0  # seconds until the last process has ended; two of Ray's live on for 61 s where its driver was killed
-GLANCE = 0.05  # seconds between two looks at a condition
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Running:
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait until something is so while it runs."""
-        wait_until(lambda: condition() or self.process.poll() is not None)
+        assert wait_until(lambda: condition() or self.process.poll() is not None, LONGEST)
         assert self.process.poll() is None, f"ended with {self.process.returncode} before: {self.printed}"
 
     def press_ctrl_c(self) -> None:
@@ -78,7 +78,7 @@ class Running:
     def finish(self) -> Done:
         """Wait for its end, and for that of all that it has started."""
         code = self.process.wait(LONGEST)
-        wait_until(lambda: not processes_of(self.mark), AFTERWARDS)
+        assert wait_until(lambda: not processes_of(self.mark), AFTERWARDS), "processes are left"
         if self.terminal is not None:
             os.close(self.terminal)
             self.terminal = None
@@ -183,11 +183,3 @@ def _is_of(place: Path, mark: str) -> bool:
         return f"{MARK}={mark}".encode() in (place / "environ").read_bytes()
     except OSError:  # it has ended, or is another user's
         return False
-
-
-def wait_until(condition: Callable[[], bool], longest: float = LONGEST) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + longest
-    while not condition():
-        assert time.monotonic() < end, f"not so after {longest:g} s"
-        time.sleep(GLANCE)

@@ -59,7 +59,7 @@ class _Call:
 class MemoryTransport(Transport):
     """Hosts on one clock; messages take `takes` seconds, and calls to hosts on other machines (`ahead`) 10 ms or so.
 
-    A test may stop hosts, kill them, or keep others from starting, and have the driver stand still.
+    A test may stop hosts, kill them, or keep others from starting or answering, and have the driver stand still.
     """
 
     def __init__(self, takes: float = 0.0, ahead: float = 0.0) -> None:
@@ -69,6 +69,7 @@ class MemoryTransport(Transport):
         self.actors: dict[int, HostActor] = {}
         self.clocks: dict[int, ProcessClock] = {}
         self.why_none_starts = self.service = ""
+        self.starts_frozen = False
         self.late: dict[tuple[str, int], float] = {}  # seconds by which a call of this method of a host comes late
         self.deaf = 0.0  # for which the driver stands still at the next answer
         self._due: dict[HostActor, float] = {}  # of those that live, their next turn
@@ -83,6 +84,8 @@ class MemoryTransport(Transport):
         self.clocks[host] = ProcessClock(self, self.ahead)
         self.actors[host] = HostActor(self.clocks[host], threaded=False)
         self._due[self.actors[host]] = self.now
+        if self.starts_frozen:
+            self.freeze(host)
         return _Address(self, self.actors[host]), "here"
 
     def end(self, host: int) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -51,14 +51,20 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def wait_until_gone(pids: Iterable[int]) -> bool:
-    """Wait for the end of processes; returns whether it came."""
-    end = time.monotonic() + HANGS
-    while not all(map(is_gone, pids)):
+def wait_until(condition: Callable[[], bool], longest: float = HANGS) -> bool:
+    """Wait until something is so, for as many seconds at most; return whether it is."""
+    end = time.monotonic() + longest
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.05)
     return True
+
+
+def wait_until_gone(pids: Iterable[int]) -> bool:
+    """Wait for the end of processes; returns whether it came."""
+    pids = list(pids)
+    return wait_until(lambda: all(map(is_gone, pids)))
 
 
 def descendants(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Processes that do jobs: the same results as here, whatever becomes of the workers."""
+"""Workers that are processes: how long they stay, what they inherit, and what code of the program goes to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import math
 import os
 import signal
 import sys
-import time
 import types
-from contextlib import closing
 
 import programs
 import pytest
@@ -19,7 +17,6 @@ from replnet.deadline import seconds_left, within
 from replnet.workers import processes
 from replnet.workers.by_value import CannotTravelError, dumps
 from replnet.workers.jobs import run
-from replnet.workers.scheduler import Failure
 
 
 @pytest.fixture(autouse=True)
@@ -36,34 +33,12 @@ def end_idle_workers():
     processes._retire()
 
 
-def printed_by(program: str) -> str:
-    """What a Python program prints that ends in order."""
-    done = programs.run([sys.executable, "-c", program])
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def require_success(program: str) -> str:
+    """Run a Python program that ends in order; return what it printed."""
+    return programs.run([sys.executable, "-c", program], check=True).stdout
 
 
-# ---- Jobs
-
-
-def test_the_results_are_those_of_this_process():
-    jobs = [1.0, 4.0, 9.0, 16.0, 25.0]
-    here = dict(run(math.sqrt, jobs, jobs))
-    for workers in (2, 3):
-        for some_here in (False, True):
-            assert dict(run(math.sqrt, jobs, jobs, workers, here=some_here)) == here
-
-
-def test_a_job_that_fails_says_why():
-    results = dict(run(math.sqrt, [4.0, -1.0], [1, 1], 2))
-    assert results[0] == 2.0
-    assert results[1].reason.startswith("ValueError: ")
-    assert "do_call" in results[1].trace
-
-
-def test_a_result_that_cannot_travel_is_a_failure():
-    results = dict(run(generator, [1, 2], [1, 1], 2))
-    assert all(isinstance(result, Failure) and "generator" in result.reason for result in results.values())
+# ---- Jobs, for more of which see test_jobs
 
 
 def generator(job: int):
@@ -74,12 +49,11 @@ def test_a_job_that_cannot_travel_is_done_here():
     assert dict(run(callable, [generator(1), abs], [1, 1], 2)) == {0: False, 1: True}
 
 
-def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done():
-    for here in (False, True):
-        jobs = [signal.SIGKILL, signal.SIGCONT, signal.SIGCONT]
-        results = dict(run(signal.raise_signal, jobs, [3, 2, 1], 3, here=here))
-        assert "SIGKILL" in results.pop(0).reason
-        assert results == {1: None, 2: None}
+def test_this_process_does_no_job_of_which_workers_died():
+    jobs = [signal.SIGKILL, signal.SIGCONT, signal.SIGCONT]
+    results = dict(run(signal.raise_signal, jobs, [3, 2, 1], 3, here=True))
+    assert "SIGKILL" in results.pop(0).reason
+    assert results == {1: None, 2: None}
 
 
 def test_a_deadline_is_kept_by_who_asks_and_not_by_workers():
@@ -129,16 +103,6 @@ def test_a_worker_that_ended_while_it_was_idle_is_replaced_and_leaves_no_pipe_op
     processes.dismiss(team, team)
 
 
-def test_who_leaves_early_leaves_no_worker_behind_that_is_busy():
-    with closing(run(time.sleep, [0.0, 60.0, 60.0], [3, 2, 1], 2)) as results:
-        assert next(results) == (0, None)
-    team = processes.hire(2)
-    for worker in team:
-        worker.call(math.sqrt, 4.0)
-    assert [worker.answer() for worker in team] == [2.0, 2.0]
-    processes.dismiss(team, team)
-
-
 def test_who_is_interrupted_in_a_warm_up_leaves_no_answer_behind_for_the_next():
     jobs = run(abs, [1], [1], 2, warm=[Interrupting()])
     with pytest.raises(KeyboardInterrupt):
@@ -183,7 +147,7 @@ for python, reason in (("/nonexistent", "No such file or directory"), ({str(brok
         f"no worker process starts: {{reason}} (the work goes on with those there are)"
     ], caught
 """
-    printed_by(text)
+    require_success(text)
 
 
 def test_workers_end_with_who_started_them():
@@ -208,7 +172,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_pipe_of_the_program_ends_when_the_program_closes_it():
-    printed_by("""
+    require_success("""
 import os, subprocess
 from replnet.workers import processes
 cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -222,7 +186,7 @@ assert cat.communicate(b"text")[0] == b"text"
 
 
 def test_workers_start_where_signals_are_ignored_or_blocked():
-    printed_by("""
+    require_success("""
 import signal
 from replnet.workers.jobs import run
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -236,7 +200,7 @@ assert "3 workers died of it" in found[0].reason and found[1] is None, found
 
 
 def test_workers_are_there_for_daemonic_processes_and_for_copies_of_a_program():
-    printed_by("""
+    require_success("""
 import multiprocessing, os
 from replnet.workers.jobs import run
 from replnet.workers import processes

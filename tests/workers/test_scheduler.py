@@ -167,14 +167,3 @@ def test_this_process_does_jobs_as_well_but_not_before_its_machine_is_warm():
     by_workers = [name for _, name in place.answers]
     assert by_workers[0] == "one"
     assert 1 < len(by_workers) < 10
-
-
-def test_the_largest_job_is_first_and_deaths_count_job_by_job():
-    queue = JobQueue([7, 8, 9])
-    assert (queue.next(), queue.next()) == (7, 8)
-    assert [queue.count_death(job, "") for job in (8, 7)] == [None, None]
-    assert queue.next_without_deaths() == 9
-    assert queue.next_without_deaths() is None
-    assert queue.remaining == 2
-    queue.put_back([1, 2])
-    assert [queue.next() for _ in range(5)] == [1, 2, 7, 8, None]

@@ -69,10 +69,10 @@ MOST_SLOPES = 50_000  # evaluations of the equations in a panel; ordinary ones t
 
 @dataclass(frozen=True, eq=False)
 class Cluster(InformationAge):
-    """The abstract age of the freshest of `ask` copies in a cluster of replicas, chosen at random among these.
+    """The abstract age of the freshest of `ask` copies, chosen at random among those of a cluster's replicas.
 
-    Each replica pulls from the source at intervals of law `downloads`, and from `peers` random others at intervals of
-    law `polls`.
+    Each of the `replicas` pulls from the source at intervals of law `downloads`, and from `peers` random others at
+    intervals of law `polls`.
     """
 
     replicas: int
@@ -95,14 +95,15 @@ class Cluster(InformationAge):
 
     @cached_property
     def chance_missed(self) -> Array:
-        """The chance that a client asks none of the j replicas that know of something new, for j from 0 to all."""
+        """The chances that a client asks none of the j replicas that know of something new, by j from 0 to all."""
         return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
 
 
 def missing_all(population: int, chosen: int, marked: Array) -> Array:
-    """Return the chance that `chosen` distinct members of a population miss all `marked` ones.
+    """Return the chance that `chosen` distinct random members of a population are all unmarked.
 
-    `marked` is an array of their numbers, and so is the result.
+    `population` is its size. `marked` is an array of how many members may be marked; the result has a chance for each
+    entry of it.
     """
     drawn = np.arange(chosen)[:, None]
     return np.prod(np.maximum(population - marked - drawn, 0) / (population - drawn), axis=0)
@@ -111,8 +112,8 @@ def missing_all(population: int, chosen: int, marked: Array) -> Array:
 def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Array:
     """Return the rates at which one more replica learns of something new, for 0 to all but one that know of it.
 
-    A replica learns of it by a download, at rate `downloads`, or by a poll, at rate `polls`, if one of the `peers`
-    asked knows it.
+    The array has `replicas` entries. A replica learns of it by a download, at rate `downloads`, or by a poll, at rate
+    `polls`, if one of the `peers` other replicas asked, drawn at random, knows of it.
     """
     have = np.arange(replicas, dtype=float)
     return (replicas - have) * (downloads + polls * (1 - missing_all(replicas - 1, peers, have)))
@@ -123,7 +124,10 @@ def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Ar
 
 @final
 class Chain(Cluster):
-    """The age of the freshest of `ask` copies in a cluster with Poisson downloads and Poisson polls, exact."""
+    """The exact age of the freshest of `ask` copies in a cluster whose downloads and polls are both Poisson.
+
+    It is computed from a chain: the number of replicas that know of something new, which grows one by one.
+    """
 
     basis = CHAIN
 
@@ -134,7 +138,7 @@ class Chain(Cluster):
 
     @cached_property
     def reach(self) -> float:
-        """An age past which the tail is below 1e-13, by Chernoff's bound of the time until all replicas know."""
+        """An age above which P(age > x) is below 1e-13, by Chernoff's bound of the time until all replicas know."""
         s = self.rates.min() / 2
         return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
 
@@ -154,7 +158,10 @@ class Chain(Cluster):
         return fit_curve(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
 
     def by_inversion(self, x: Array) -> Array:
-        """Return P(X > x) at every x, by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
+        """Return P(X > x) at every x of an array, all above 0, by numerical inversion of (1 - E[exp(-s X)]) / s.
+
+        X is the age, and the chances are within about 1e-8.
+        """
         nodes, weights = euler_weights(EULER_TERMS)
         transforms = [[(1 - self._transform(s)) / s for s in nodes / at] for at in x]
         return np.clip(np.real(transforms) @ weights / x, 0.0, 1.0)
@@ -237,13 +244,13 @@ class DownloadChain(Cluster):
 
     @property
     def resolution(self) -> float:
-        """The tolerance of the tail on a panel: 1e-9, or 1e-6 if the law of downloads has more than 64 bends."""
+        """The error allowed in P(age > x) on a panel: 1e-9, or 1e-6 if the law of downloads has more than 64 bends."""
         return INTEGRATED if len(self.downloads.breaks) <= FEW else ROUGH
 
     def hazard(self, x: float) -> float:
-        """Return the rate at which the next download comes, going backwards, if none came in the last x.
+        """Return the rate at which a replica's last download is met at x ago, going backwards, if none came since.
 
-        It is the hazard rate of the age of a replica's downloads.
+        It is the hazard rate, at x, of the time since a replica's last download.
         """
         return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
 
@@ -273,10 +280,10 @@ class DownloadChain(Cluster):
         return Curve(edges, np.column_stack(tails), 0.0)
 
     def _integrate_panel(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
-        """Return the tail of the age at the points of a panel, and the state at its end.
+        """Return P(age > x) at the points x of the panel from `start` to `start` + `width`, and the state at its end.
 
-        A state has the chances that 0, 1, ... replicas know of something new; `state` is that at the panel's `start`.
-        Raises TooLongError if that takes minutes.
+        A state has the chances that 0, 1, ... replicas know of something new; `state` is that at the panel's start.
+        Raises TooLongError if the equations take minutes, and FloatingPointError if they cannot be solved.
         """
         # Not solve_ivp, whose LSODA keeps some kB of each call for ever (SciPy 1.17).
         from scipy.integrate import ODEintWarning, odeint

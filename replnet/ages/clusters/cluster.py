@@ -82,7 +82,11 @@ class InterpolatedCluster(Cluster):
 
     @cached_property
     def basis(self) -> Basis:
-        """The basis, with an accuracy as measured for bursty, even and heavy-tailed laws."""
+        """The basis, an approximation, with the largest error of P(age <= x) as accuracy, a share of the value.
+
+        It is estimated from how far this cluster is from a very large one, by what was measured for bursty, even and
+        heavy-tailed laws.
+        """
         x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 4 * self.downloads.mean, 60)
         in_limit, in_smaller = 1 - self.limit.tail(x), 1 - self.smaller.tail(x)
         shortfall = float(np.max(1 - self._between(in_limit, in_smaller) / in_limit))
@@ -94,7 +98,11 @@ class InterpolatedCluster(Cluster):
         )
 
     def freshness(self, updates: Law) -> Prediction:
-        """Predict the freshness of the copy, with the accuracy that the interpolation has for these updates."""
+        """Predict the freshness of the copy if the source's update intervals have the law `updates`.
+
+        Its accuracy is the error (not as a share) that the interpolation between cluster sizes may have for these
+        updates.
+        """
         result, of_smaller = super().freshness(updates), self.smaller.freshness(updates)
         shortfall = max(self.limit.freshness(updates).value - result.value, 0.0)
         return replace(result, accuracy=SHARE * shortfall + of_smaller.accuracy + FLOOR * result.value)
@@ -122,7 +130,7 @@ def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *,
 
     Each replica downloads at intervals of law `downloads`, and pulls from `peers` random others at intervals of law
     `polls` (None: never). Whether the age is exact depends on laws and sizes, as its basis says. Raises FieldError (a
-    ValueError) for shapes that cannot be.
+    ValueError) unless `replicas` is 1 or more, `peers` from 0 to replicas - 1, and `ask` from 1 to `replicas`.
     """
     _require_shape(replicas, peers, ask)
     if polls is None or peers == 0 or ask == replicas:
@@ -143,13 +151,14 @@ def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *,
 def sampled_size(peers: int, ask: int) -> int:
     """Return up to how many replicas the age in a cluster is computed from sampled paths of its polls.
 
-    `peers` are polled at once, and a client asks `ask`.
+    They are 40, or twice as many as the `peers` that a poll asks or the `ask` replicas that a client asks, if that is
+    more.
     """
     return max(SAMPLED, 2 * peers, 2 * ask)
 
 
 def _require_shape(replicas: int, peers: int, ask: int) -> None:
-    """Raise FieldError if no cluster has so many replicas, `peers` asked in a poll and `ask` by a client."""
+    """Raise FieldError unless replicas >= 1, `peers` is from 0 to replicas - 1, and `ask` from 1 to replicas."""
     if replicas < 1:
         raise FieldError("replicas", f"{replicas} is no cluster", "1 or more")
     if not 0 <= peers < replicas:
@@ -169,5 +178,8 @@ def cluster_limit(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -
 
 
 def fast_poll_limit(downloads: Law, replicas: int) -> InformationAge:
-    """Return the age of a copy in a cluster whose polls are infinitely frequent: that of the freshest (P2P Thm 6)."""
+    """Return the age of a copy in a cluster whose polls are infinitely frequent: that of the freshest (P2P Thm 6).
+
+    Each of the `replicas` downloads from the source by itself, at intervals of law `downloads`.
+    """
     return best_of([direct(downloads)] * replicas)

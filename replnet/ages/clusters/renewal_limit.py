@@ -96,7 +96,7 @@ class ClusterLimit(Cluster):
 
     @cached_property
     def _single(self) -> GrowingCurve:
-        """The tail of one replica's age."""
+        """The tail P(age > x) of a single replica's copy, as a curve that is computed as far as it is needed."""
         return GrowingCurve(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
 
 
@@ -104,7 +104,8 @@ def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
     """Return the tail of a copy's age in a cluster of very many replicas, on [0, horizon] or up to where it vanishes.
 
     `downloads` and `polls` are the laws of their intervals, and a poll asks `peers` replicas. The curve is good to
-    about 1e-9 where the laws are smooth.
+    about 1e-9 where the laws are smooth. Raises NoFormulaError if poll intervals differ by too many magnitudes to be
+    solved.
     """
     if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
         edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
@@ -115,11 +116,12 @@ def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
 @final
 @dataclass(slots=True)
 class LimitSolution:
-    """The tail of a copy's age in a cluster of very many replicas, as far as it is solved, panel by panel.
+    """The tail P(age > x) of a copy in a cluster of very many replicas, as far as it is solved, panel by panel.
 
-    `elapsed` is the distribution function of poll intervals. On the panels so far, `misses` is the chance that neither
-    the peers of a poll nor the polls before it have a copy younger than x; `phi` is the chance, at the end of the last
-    one, that no poll brings one.
+    `downloads` and `polls` are the laws of their intervals, a poll asks `peers` replicas, and `elapsed` is the
+    distribution function of poll intervals. `tails` and `misses` have polynomial coefficients for each panel so far: of
+    the tail, and of the chance that neither the peers of a poll nor the polls before it have a copy younger than x.
+    `phi` is the chance, at the end of the last panel, that no poll brings one.
     """
 
     downloads: Law
@@ -185,10 +187,10 @@ class LimitSolution:
         return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=edges[-1])
 
     def _own_part(self, inside: Array, width: float) -> Array:
-        """Return what a panel itself adds to the chance that no poll brings newer data, as a matrix.
+        """Return a square matrix: times the values of `misses` at a panel's points, it is what these add to K there.
 
-        It takes the values of `misses` at the panel's points to what they add there. `inside` are the points from the
-        panel's begin.
+        K is the chance that no poll brings newer data. `inside` are the panel's points, from its begin, and `width` is
+        its width.
         """
         row, low, wide = split_points(np.array([0.0, width]), self.elapsed.edges, inside)
         y = low[:, None] + wide[:, None] * GAUSS_NODES
@@ -201,10 +203,10 @@ class LimitSolution:
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
-    """Return ages where the tail may bend, ascending, with 0 among them; about 24 at most.
+    """Return ages below `horizon` where the tail of a copy's age in a cluster may bend, ascending, 0 first.
 
-    They are bends of the downloads, and sums of poll intervals that have mass, alone or after such a bend, below the
-    horizon. Later ones are faint, and found by halving panels where they are not.
+    They are bends of the law of download intervals, and sums of bends of the law of poll intervals, alone or after one
+    of these. If there are more than 24, only the first 24 are returned, as later bends are faint.
     """
     steps = np.array(thin_out(polls.breaks))
     points = np.array([0.0, *thin_out(downloads.breaks)])
@@ -221,7 +223,8 @@ def solve_limit(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve
     """Return the tail of a copy's age in a cluster of very many replicas, on [0, horizon] or up to where it vanishes.
 
     `downloads` and `polls` are the laws of their intervals, and a poll asks `peers` replicas. Recorded laws are
-    replaced by ones of few values, which moves the tail by some 1e-4.
+    replaced by ones of few values, which moves the tail by some 1e-4. Raises NoFormulaError if poll intervals differ by
+    too many magnitudes to be solved.
     """
     most_bends = max(len(downloads.breaks), len(polls.breaks))
     resolution = RESOLVED if most_bends <= FEW_BENDS else ROUGH if most_bends <= FEW else ROUGHER

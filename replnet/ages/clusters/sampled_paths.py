@@ -53,10 +53,10 @@ SPREAD = Basis(
 
 
 class Points:
-    """The coordinates of random samples, one after another: from shifted lattices as long as they last, then random.
+    """The coordinates of random samples, one after another: from 32 shifted lattices for the first 32, then random.
 
-    Each lattice has `size` points, and a sample, called a path, for each: path p is point p % size of lattice p //
-    size.
+    Each lattice has `size` points, made by its `multiplier`, and a sample, called a path, for each: path p is point p %
+    size of lattice p // size. `used` counts the coordinates that were taken from the lattices.
     """
 
     def __init__(self, size: int, multiplier: int) -> None:
@@ -75,14 +75,18 @@ class Points:
         return np.maximum((point * generator % self.size / self.size + shift) % 1.0, 1e-16)
 
     def exponential(self, paths: Array) -> Array:
-        """Return the next coordinate of the paths with these numbers, as draws from the exponential law of mean 1."""
+        """Return the next coordinate of the paths with these numbers, as draws from the exponential law of mean 1.
+
+        The coordinate is used up for all paths.
+        """
         return -np.log(self.uniform(paths))
 
 
 def chances_of_new(replicas: int, peers: int) -> Array:
     """Return the chance that at most n of the `peers` of a poll are new, n = 0 ... peers - 1 (columns).
 
-    Rows are numbers of members so far, of which the replica that polls is one; new are those that are no members.
+    A poll asks `peers` distinct others of the `replicas` of a cluster, and new are those that are no members of a set
+    so far. Rows are sizes of that set, 0 to `replicas`, of which the replica that polls is one; row 0 has zeros.
     """
     rows = np.zeros((replicas + 1, peers))
     ways = math.comb(replicas - 1, peers)
@@ -147,7 +151,10 @@ class SampledCluster(Cluster):
 
     @cached_property
     def basis(self) -> Basis:
-        """The basis; its accuracy is the statistical error of P(X <= x) at any x, and so of freshness or mean age."""
+        """The basis; its accuracy is the largest statistical error, as a share, of P(age <= x) or of the mean age.
+
+        The error is 5 standard errors, plus 3e-5. Raises FloatingPointError if no age of a copy can be told from 0.
+        """
         x, tail, error = self._errors
         lately = float(np.max(error / (1 - tail)))
         overall = float(np.trapezoid(error, x) / np.trapezoid(tail, x))
@@ -157,13 +164,17 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _errors(self) -> tuple[Array, Array, Array]:
-        """Some ages x, the tail P(X > x) at these, and the error of that."""
+        """Three arrays: 48 ages x, the tail P(age > x) at each of these, and 5 standard errors of that."""
         x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 10 * self.downloads.mean, 48)
         asked_part, rest = np.asarray(self.bound(x)), self._rest_by_lattice(x)
         return x, asked_part * rest.mean(axis=0), SURE * asked_part * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
 
     def freshness(self, updates: Law) -> Prediction:
-        """Predict the freshness of the copy, with the mean error of P(X > x) over the ages x of the updates."""
+        """Predict the freshness of the copy if the source's update intervals have the law `updates`.
+
+        Its accuracy is the mean statistical error of P(age > x) over the times x since the last update, or that of the
+        basis if it is less.
+        """
         result = super().freshness(updates)
         x, _, error = self._errors
         edges = np.concatenate([[0.0], updates.rate * updates.integrated_tail(x), [1.0]])
@@ -181,7 +192,7 @@ class SampledCluster(Cluster):
 
     @cached_property
     def _rest(self) -> GrowingCurve:
-        """The factor of P(X > x) that comes from the replicas that are not asked, as a mean over samples of polls."""
+        """The factor of P(age > x) that comes from replicas that are not asked, as a curve: a mean over samples."""
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)
@@ -190,9 +201,9 @@ class SampledCluster(Cluster):
         return GrowingCurve(curve)
 
     def _rest_by_lattice(self, x: Array) -> Array:
-        """Return the factor of P(X > x) that comes from the replicas that are not asked.
+        """Return the factor of P(age > x) that comes from the replicas that are not asked, from 0 to 1.
 
-        Rows are the independent estimates of the lattices, and columns the ages x.
+        Rows are the independent estimates of the 32 lattices, and columns the ages in the array `x`.
         """
         ages = sampled_paths(self.polls, self.replicas, self.peers, self.ask)
         scale = self.downloads.mean * NEAREST

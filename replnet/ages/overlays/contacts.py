@@ -32,7 +32,8 @@ class NodePull(NamedTuple):
 class KindPull(NamedTuple):
     """A pull that every node of a kind has: it asks `ask` distinct nodes of these `kinds`, itself left out.
 
-    `rate` is that of its Poisson instants, and replies are `delay` old when they arrive.
+    `rate` is that of its Poisson instants, replies are `delay` old when they arrive, and `others` is the number of
+    nodes that it may ask, of all these kinds together.
     """
 
     rate: float
@@ -48,10 +49,10 @@ SourceRates = tuple[tuple[float, float], ...]  # pairs of a rate of pulls from t
 @final
 @dataclass(frozen=True, eq=False)
 class NodeKinds:
-    """The nodes of a network by kind: the kind of each node (`of`), the number of nodes of each kind, and their pulls.
+    """The nodes of a network by kind, a number from 0 on: the kind of each node is `of`, by node.
 
-    Nodes of a kind pull alike and are pulled from alike. For each kind, `source_rates` has the pulls from the source,
-    as pairs of rate and delay, and `pulls` those from other nodes.
+    Nodes of a kind pull alike and are pulled from alike. For each kind, `sizes` has the number of its nodes,
+    `source_rates` a node's pulls from the source, as pairs of rate and delay, and `pulls` those from other nodes.
     """
 
     of: dict[int, int]
@@ -60,12 +61,15 @@ class NodeKinds:
     pulls: list[list[KindPull]]
 
     def beside(self, kind: int, other: int) -> int:
-        """Return the number of nodes of the kind `other` beside a node of `kind`, which does not count itself."""
+        """Return how many nodes of the kind number `other` there are beside one node of the kind number `kind`.
+
+        That is one fewer than all of them if the two kinds are the same.
+        """
         return self.sizes[other] - (kind == other)
 
     @cached_property
     def askers(self) -> list[list[int]]:
-        """The kinds of nodes that pull from a kind, as a list for every kind."""
+        """The numbers of the kinds of nodes that pull from a kind, as a list for every kind, by number."""
         kinds_asking: list[dict[int, None]] = [{} for _ in self.sizes]
         for kind, pulls in enumerate(self.pulls):
             for pull in pulls:
@@ -74,9 +78,9 @@ class NodeKinds:
         return [list(kinds) for kinds in kinds_asking]
 
     def reachable(self, without: int = -1) -> set[int]:
-        """Return the kinds to which copies may come from the source, in any number of pulls.
+        """Return the numbers of the kinds to which copies may come from the source, in one or more pulls.
 
-        Ways by kind `without` do not count; -1 leaves no kind out.
+        Ways by way of the kind number `without` do not count; -1 leaves no kind out.
         """
         waiting = [kind for kind, hits in enumerate(self.source_rates) if hits and kind != without]
         result = set(waiting)
@@ -135,9 +139,9 @@ def group_nodes(
 
 
 def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
-    """Return the list that a node asks in this pull, with the node itself added.
+    """Return the set of nodes that `node` may ask in this pull, with the node itself added.
 
-    A list of more than 200 nodes is returned as it is.
+    A set of more than 200 nodes is returned as it is.
     """
     if node in pull.among or len(pull.among) > WIDE:
         return pull.among
@@ -145,9 +149,10 @@ def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
 
 
 def split_draws(left: Sequence[int], count: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield how many of each sort `count` distinct draws may bring, with the number of ways to that.
+    """Yield what `count` distinct draws may bring: how many of each sort, as a tuple, and the number of ways to that.
 
-    `left` has the number of things of each sort.
+    `left` has the number of things of each sort, which has one sort or more. Nothing is yielded if these are fewer than
+    `count`.
     """
     if len(left) == 1:
         if count <= left[0]:

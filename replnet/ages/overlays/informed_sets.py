@@ -54,8 +54,8 @@ class TooManySetsError(ValueError):
 class SetAge(InformationAge):
     """The age of the freshest copy in a set of nodes, which looks backwards in time for a pull from the source.
 
-    Looking back goes in steps at Poisson instants of this rate: `chance_missed` has the chances that no copy from the
-    source is met in the first 0, 1, ... of them.
+    Looking back goes in steps at Poisson instants of the rate `rate`: `chance_missed` has the chances that no pull from
+    the source is met in the first 0, 1, ... of them.
     """
 
     chance_missed: Array  # c_0, c_1, ...
@@ -65,7 +65,7 @@ class SetAge(InformationAge):
 
     @property
     def reach(self) -> float:
-        """A time at which the tail has vanished."""
+        """An age above which P(age > x) is below about 1e-13."""
         return float(self.chance_missed.size + 9 * self.chance_missed.size**0.5 + 30) / self.rate
 
     @property
@@ -87,17 +87,17 @@ class SetAge(InformationAge):
 
 
 def start_from_kind(kinds: NodeKinds, kind: int) -> dict[Set, float]:
-    """Return the set of a single node of this kind, with chance 1.
+    """Return the set of a single node of the kind number `kind`, as the key of a mapping to its chance, 1.
 
-    The set is its number of nodes of each kind, as a tuple.
+    The set is given as its number of nodes of each kind, a tuple.
     """
     return {tuple(int(other == kind) for other in range(len(kinds.sizes))): 1.0}
 
 
 def start_from_choice(kinds: NodeKinds, nodes: Sequence[int], ask: int) -> dict[Set, float]:
-    """Return the chances of all sets of `ask` of these `nodes`, if every choice is equally likely.
+    """Return the chances of all sets of `ask` of these `nodes`, if every choice is equally likely, by set.
 
-    A set is its number of nodes of each kind, as a tuple. Raises TooManySetsError if there are too many sets.
+    A set is its number of nodes of each kind, as a tuple. Raises TooManySetsError if there may be more than 2,500 sets.
     """
     sizes = [0] * len(kinds.sizes)
     for i in nodes:
@@ -109,10 +109,10 @@ def start_from_choice(kinds: NodeKinds, nodes: Sequence[int], ask: int) -> dict[
 
 
 def set_ages(kinds: NodeKinds, starts: Sequence[Mapping[Set, float]]) -> list[InformationAge]:
-    """Return, for each of `starts`, the age of the freshest copy in a set of nodes that is drawn at random.
+    """Return, for each of `starts`, the exact age of the freshest copy in a set of nodes that is drawn at random.
 
     A start maps sets, each as its number of nodes of each kind, to their chances. Raises TooManySetsError if there are
-    too many sets or steps to compute that exactly.
+    more than 150 kinds, 2,500 sets or 40,000 steps between sets, or if ages go back over more than 30,000 steps.
     """
     chain = _SetChain(kinds)
     places = [[(chain.place(members), share) for members, share in start.items()] for start in starts]
@@ -163,7 +163,10 @@ class _SetChain:
         return self._places.setdefault(tuple(counts), len(self._places))
 
     def add_following_sets(self) -> None:
-        """Number all sets to which those that have a number grow, with the rates; raises TooManySetsError."""
+        """Number all sets to which those that have a number grow, step by step, and store the rates of these steps.
+
+        Raises TooManySetsError if that makes more than 2,500 sets or 40,000 steps.
+        """
         # The sets do not depend on rates: if only rates change, it is known at once that there are too many.
         asking = tuple(tuple((pull.kinds, pull.ask, pull.others) for pull in pulls) for pulls in self._kinds.pulls)
         links = tuple(self._kinds.sizes), asking, frozenset(self._reached), tuple(self._places)
@@ -194,7 +197,7 @@ class _SetChain:
     def _grow(self, members: Set, kind: int, pull: KindPull) -> Iterator[tuple[list[int], float]]:
         """Yield the sets that may follow when a node of this kind in the set makes this pull, with their chances.
 
-        Sets are given as their number of nodes of each kind.
+        Sets, such as `members`, the set before, are given as their number of nodes of each kind; `kind` is a number.
         """
         left = [self._kinds.sizes[other] - members[other] for other in pull.kinds]
         ways = comb(pull.others, pull.ask)
@@ -205,9 +208,10 @@ class _SetChain:
             yield grown, choices / ways
 
     def steps(self) -> tuple[csr_array, float]:
-        """Return the chances of a step from every set (row) to every other (column), and the rate of steps.
+        """Return the chances that a step leads from a set (row) to a set (column), or itself, and the rate of steps.
 
-        What a row lacks to 1 is the chance that the step meets a pull from the source.
+        What a row lacks to 1 is the chance that the step meets a pull from the source. The rate is in steps per unit of
+        time, the same for all sets.
         """
         from scipy.sparse import csr_array
 

@@ -70,9 +70,10 @@ MOST_PULLS_TRIED = 1_000_000  # for all trees
 
 
 class PairMessages(NamedTuple):
-    """Pulls of node `asker` from node `asked`, column by column, with their rates and delays of replies.
+    """Pulls of node `asker` from node `asked` in columns, with their `rate` and the `delay` of replies.
 
-    `times` is the number of nodes of the kind of `asked` beside the asker.
+    Nodes may be kinds of nodes: `times` is the number of nodes of the kind of `asked` beside the asker. `back` is the
+    index of the pull in the other direction, -1 if there is none.
     """
 
     asker: Ints
@@ -121,8 +122,8 @@ class PairAge(InformationAge):
 def pair_ages(kinds: NodeKinds) -> dict[int, PairAge]:
     """Return, by the number of a kind, the age of a copy at its nodes, for every kind that copies can reach.
 
-    It is exact on forests, and elsewhere follows from what pairs of neighbours tell each other. Raises TooLongError if
-    the nodes pull from too many.
+    It is exact on forests, and elsewhere a lower bound that knows an upper one (`latest`). Raises TooLongError if kinds
+    pull from kinds in more than 60,000 pairs, or if the solution takes minutes.
     """
     size, reached = len(kinds.sizes), sorted(kinds.reachable())
     if not reached:
@@ -139,10 +140,10 @@ def pair_ages(kinds: NodeKinds) -> dict[int, PairAge]:
 
 
 def _latest_tails(kinds: NodeKinds, reached: Sequence[int], count: int, panels: int) -> list[Curve]:
-    """Return, for each of the kinds `reached`, the tail of the latest age that its copies may have.
+    """Return, for each of the kinds `reached`, the curve of P(age > x) of the latest age that its copies may have.
 
-    Each kind gets a tree of its own, cut out of the network; all share one tree of shortest ways if that would take too
-    long. `count` is the number of pulls between kinds, and `panels` about the number of panels to solve.
+    Each kind gets a tree of its own, cut out of the network; if that would take too long, all share one tree of
+    shortest ways. `count` is the number of pulls between kinds, and `panels` about the number of panels to solve.
     """
     trees = _Trees(kinds, set(reached))
     size = max(FEWEST_NODES, min(MOST_NODES, NODES_OF_ALL // len(reached), MOST_PULLS_TRIED // count))
@@ -156,10 +157,11 @@ def _latest_tails(kinds: NodeKinds, reached: Sequence[int], count: int, panels: 
 def pair_ages_together(
     kinds: NodeKinds, ages: Mapping[int, PairAge], sets: Iterable[KindSet]
 ) -> dict[KindSet, list[PairAge] | NoFormulaError]:
-    """Return, for each set of kinds, ages of nodes of these kinds that may be taken as independent of one another.
+    """Return, by set of kinds, a list of ages for its kinds, in their order, that may be taken as independent.
 
-    The curves of `ages`, by kind as `pair_ages` gives them, stay as the fresh bound; the latest ages come from trees
-    without common nodes. A set for which there is no formula, or not in reasonable time, gets the error instead.
+    The curves of `ages`, by kind as `pair_ages` gives them, stay as the lower bounds; the latest ages come from trees
+    without common nodes. A set for which there is no formula, or not in reasonable time, has the error in place of the
+    list.
     """
     trees, result, remaining = (
         _Trees(kinds, kinds.reachable()),
@@ -218,9 +220,9 @@ def _is_forest(kinds: NodeKinds, pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _columns(pairs: Pairs) -> PairMessages:
-    """Return pulls as columns, sorted by asker and node asked, from a mapping of such pairs.
+    """Return pulls as columns, sorted by asker and node asked, from a mapping of pairs (asker, asked).
 
-    Its values are the rate, the delay of replies, and the number of nodes asked.
+    The values of the mapping are the rate, the delay of replies, and the number of nodes asked.
     """
     number = {pair: at for at, pair in enumerate(sorted(pairs))}
     askers, nodes_asked = np.array([*number], np.int64).reshape(-1, 2).T
@@ -231,10 +233,11 @@ def _columns(pairs: Pairs) -> PairMessages:
 
 
 class Branch(NamedTuple):
-    """A node of some `kind` that may be added to a tree, and the number of others like it (`many`).
+    """A node of some `kind` that may be added to a tree, and how many nodes like it may be, itself included (`many`).
 
-    It is asked by the node numbered `parent`, in its pull number `contact`, with this rate and delay. Branches sort by
-    when they are added.
+    It is asked by the node numbered `parent` (-1: it is a root), in that node's pull number `contact`, with this `rate`
+    and `delay`. `far` is about how long data take from the source to the root by this node, and `below` the part of
+    that from this node on; branches are added in ascending order of `far`.
     """
 
     far: float  # about how long data take from the source to the root by this way
@@ -264,10 +267,10 @@ class _Trees:
         self.clear()
 
     def _usable_pulls(self, kind: int, reachable: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
-        """Yield every pull of a kind, as its rate per node asked, delay, the most nodes asked, and their kinds.
+        """Yield every pull of a kind, given by number: rate per node asked, delay, most nodes asked, and their kinds.
 
-        Kinds that are not `reachable` from the source are left out. A pull that asks several nodes at once counts as
-        single pulls of fewer nodes, which make copies no fresher.
+        Kinds asked that are not `reachable` from the source are left out. A pull that asks several nodes at once counts
+        as single pulls of fewer nodes, which make copies no fresher.
         """
         for pull in self._kinds.pulls[kind]:
             others = [other for other in pull.kinds if other in reachable and self._kinds.beside(kind, other)]
@@ -276,9 +279,10 @@ class _Trees:
             yield pull.rate * chance / count, pull.delay, pull.others if pull.ask == 1 else count, others
 
     def _distances(self) -> tuple[dict[int, float], dict[int, Step]]:
-        """Return about how long data take from the source to each kind, and the last pull of the quickest way there.
+        """Return two mappings by kind: about how long data take from the source, and the last pull of the quickest way.
 
-        Kinds come nearest first. A pull is its rate, delay and the kind asked; it is empty for a pull from the source.
+        Kinds come nearest first; those that data cannot reach are missing. A pull is its rate, delay and the kind
+        asked; it is empty for a pull from the source.
         """
         askers: dict[int, list[tuple[float, int, Step]]] = {}
         for kind, pulls in enumerate(self._contacts):
@@ -302,7 +306,7 @@ class _Trees:
     def grow_ways(self, roots: Sequence[int]) -> list[int]:
         """Replace all trees by one of the shortest ways from the source to every kind, with a single node of each kind.
 
-        Returns the numbers in this tree of the kinds `roots`.
+        Returns the numbers that the nodes of the kinds `roots` have in this tree, in their order.
         """
         self.clear()
         places = {kind: place for place, kind in enumerate(self._next)}
@@ -316,8 +320,8 @@ class _Trees:
     def grow(self, roots: Sequence[int], most: int, room: int = MOST_BRANCHES) -> list[int]:
         """Add new trees without common nodes, one for each kind of `roots`, and return the numbers of their roots.
 
-        They have `most` nodes in all, or more if it takes more to get to one that asks the source. Raises TooLongError
-        if the nodes of all trees are more than `room`.
+        The new trees together have up to `most` nodes, or more if it takes more to get to one that asks the source.
+        Raises TooLongError if all trees, old and new, get more than `room` nodes; none is added then.
         """
         require_time()
         source_rates, pairs, first = list[SourceRates](), Pairs(), len(self.source_rates)
@@ -354,7 +358,10 @@ class _Trees:
         return [places[at] for at in range(len(roots))]
 
     def solve(self, roots: Sequence[int]) -> list[Curve]:
-        """Return the tails of the ages of copies at the nodes of these numbers, as curves; empty without nodes."""
+        """Return the tails P(age > x) of the copies at the nodes numbered `roots`, as curves in their order.
+
+        The list is empty without nodes. Raises TooLongError if that would take minutes.
+        """
         return _solve(self.source_rates, _columns(self._pairs), roots, len(self.source_rates)) if roots else []
 
     def clear(self) -> None:
@@ -382,15 +389,15 @@ _NEAR = _lower(INTEGRALS_TO_POINTS)
 
 
 def _multiply(matrix: Array, values: Array) -> Array:
-    """Return the product, on one core: cores that wait for one another cost more than they gain in narrow products."""
+    """Return the product of two matrices, computed on one core, as is faster if `values` has few columns."""
     return np.asarray(np.einsum("ij,je->ie", matrix, values))
 
 
 def _solve(hits: Sequence[SourceRates], message: PairMessages, wanted: Sequence[int], size: int) -> list[Curve]:
-    """Return the tails of the ages of copies at the nodes `wanted`, of a network of `size` nodes, as curves.
+    """Return the tails P(age > x) of the copies at the nodes `wanted`, of a network of `size` nodes, as curves.
 
     `hits` has, for every node, its pulls from the source as pairs of rate and delay; `message` has the pulls between
-    nodes.
+    nodes. Raises TooLongError if that would take minutes.
     """
     return _Solution(hits, message, size).curves(np.asarray(wanted))
 
@@ -414,9 +421,9 @@ class _Solution:
         self._past: list[tuple[float, Array]] = []  # ends of panels, and Z in them as powers
 
     def curves(self, wanted: Ints) -> list[Curve]:
-        """Return the tail of the age of a copy at each of the nodes `wanted`, as a curve.
+        """Return the tail P(age > x) of the copy at each of the nodes numbered `wanted`, as a curve, in their order.
 
-        It is 1 at all ages for a node that copies cannot reach. Raises TooLongError if that would take minutes.
+        It is 1 at all ages for a node that copies cannot reach. Raises TooLongError if the solution would take minutes.
         """
         reachable = self._reachable()[wanted]
         f, parts, faintest, looks = np.ones(self._message.asker.size), list[Array](), 1.0, 0

@@ -454,10 +454,10 @@ class _Batch:
 
     @cached_property
     def _plain_pass(self) -> Any:
-        """The compiled pass for networks whose nodes all ask by name and get answers at once.
+        """The compiled pass for networks whose nodes all ask by name, get answers at once and keep what they get.
 
-        It is specialised for whether freshness is sampled, components have several sources, there are views, and copies
-        fit the cache.
+        It applies a window's pulls to the copies, and returns how many stretches it wrote. It is specialised for
+        whether freshness is sampled, no component has several sources, there are views, and copies exceed the cache.
         """
         layout = self._layout
         far = layout.single and self._copies.copy.size > COPIES_BEYOND_CACHE

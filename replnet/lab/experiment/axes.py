@@ -24,8 +24,10 @@ RIGHT_AXIS = "a number, a text, a range such as 1:9, a list of these, or a mappi
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis of an experiment. `values` are what tables show, `meanings` what these stand for, mostly the same, and
-    `places` where each of them is in the file, below the axis."""
+    """An axis of an experiment: its name, and in tuples of equal length its `values` as tables show them, the
+    `meanings` that cells get in their place (the same unless the axis has labels), and the `places` of each in the
+    file, as paths below the axis.
+    """
 
     name: str
     values: tuple[Scalar, ...]
@@ -33,12 +35,12 @@ class Axis:
     places: tuple[Place, ...]
 
     def index(self, value: object) -> int | None:
-        """Return the place of a value on the axis, counted from 0; None if it is not there."""
+        """Return the place of a value (not of its meaning) on the axis, counted from 0; None if it is not there."""
         return next((i for i, other in enumerate(self.values) if same_value(other, value)), None)
 
 
 def same_value(a: object, b: object) -> bool:
-    """Whether two values of axes are equal, or numbers that differ by rounding alone."""
+    """Whether two values of axes are equal: numbers up to a relative 1e-9, as from rounding, and others in type too."""
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (a, b)):
         return type(a) is type(b) and a == b
     return math.isclose(a, b, rel_tol=1e-9)  # type: ignore[arg-type]
@@ -48,7 +50,7 @@ def axis(name: str, description: object) -> Axis:
     """Return the axis `name` that an entry of `vary` describes.
 
     The entry is a value, a range, a list of these, or a mapping of labels. Raises FieldsError, with places below the
-    axis, if it is none of these.
+    axis, if it is none of these, is empty, or has a value twice.
     """
     if isinstance(description, Mapping):
         require(bool(description), (), "is empty", "one label or more")
@@ -69,7 +71,11 @@ def axis(name: str, description: object) -> Axis:
 
 
 def scalar(value: object, place: Place = ()) -> Scalar:
-    """Return a value of an axis if it is a number or a text; raise FieldsError, with its `place`, if not."""
+    """Return `value` as it is if it may be a value of an axis: a number of at most 1e300 in size, or a text
+    that is not empty.
+
+    Raises FieldsError, with its `place` below the axis, for anything else.
+    """
     # Written so that NaN, which compares with nothing, is refused as well.
     if value == "" or not (isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST_VALUE)):
         raise FieldsError(
@@ -85,7 +91,7 @@ Point = Mapping[str, int]
 def axes_moving_together(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> list[list[Axis]]:
     """Return the axes in lists of those that move together, in the order of the first axis of each.
 
-    `zips` are lists of the names of axes that move together; any other axis is a list of its own.
+    `zips` are lists of the names of axes that move together; any other axis is in a list by itself.
     """
     together = {name: tuple(names) for names in zips for name in names}
     groups: dict[Any, list[Axis]] = {}

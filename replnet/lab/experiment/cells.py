@@ -47,8 +47,9 @@ MOST_BAD_CELLS = 5  # bad cells after which no more are made
 class Names:
     """The axes and named values of an experiment, in an order in which each needs only those before it.
 
-    `used` are the names that expressions mention, `unknown` those that they mention and that nothing defines. `faults`
-    are the texts that are no expressions, the unknown names and the cycles, each with its path and what would be right.
+    `order` lists them so, `used` are those that expressions mention, and `unknown` the names that are mentioned and
+    that nothing defines. `faults` are the texts that are no expressions, the unknown names and the cycles, each as its
+    path, what is wrong, what would be right, and False.
     """
 
     def __init__(self, sections: Sections) -> None:
@@ -82,7 +83,9 @@ class Names:
             self.faults.append((path, wrong, "an expression over other names", False))
 
     def at(self, point: Point) -> dict[str, Scalar]:
-        """Return the values of all axes and named values at a point of the axes, by name.
+        """Return the values of all axes and named values at a point of the axes, by name as expressions write it.
+
+        An axis has the meaning of its value there, its expression evaluated, and not a label.
 
         Raises FieldsError at an expression that has no value there.
         """
@@ -101,7 +104,7 @@ class Names:
 
 
 def templates_in(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the texts with ${ } in plain data, each after its path, which begins with `path`."""
+    """Yield a pair for every text with ${ } in plain data: its path, which begins with `path`, and the text."""
     if isinstance(data, Mapping | list | tuple):
         for key, part in data.items() if isinstance(data, Mapping) else enumerate(data):
             yield from templates_in(part, (*path, key))
@@ -110,7 +113,7 @@ def templates_in(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def _expressions(sections: Sections) -> Iterator[tuple[Place, Any, Callable[[Any], Any]]]:
-    """Yield every text that may mention names, after its path and before the function that parses it."""
+    """Yield a triple for every text of the sections that may mention names: its path, the text, and its parser."""
     for name, value in sections.values.items():
         yield ("values", name), value, _parse_value
     for axis in sections.vary.values():
@@ -167,9 +170,10 @@ def _sort_by_needs(needs: Mapping[str, set[str]]) -> tuple[list[str], list[list[
 @final
 @dataclass(frozen=True)
 class Cell:
-    """A combination of the axes: a subject and how to run it. Cells with equal keys have equal results.
+    """A combination of the axes: the `subject` it is about, the `settings` it is run by, and its `values` by axis.
 
-    A cell that differs from its prediction is run `longer`, to see whether it still does.
+    Cells with equal keys have equal results: `key` is a hash of subject and settings. A cell that differs from its
+    prediction is made again with `longer`, and then runs four times as long, to see whether it still differs.
     """
 
     key: str
@@ -190,7 +194,7 @@ class Cell:
 
 
 def key_of(subject: Subject, settings: Settings) -> str:
-    """Return the key of a cell: the hash of all that its result depends on."""
+    """Return the key of a cell: a hash, as text, of all that its result depends on, its subject and settings."""
     return durable.digest(durable.canonical_json({subject.section: subject.data, "settings": settings.of_cell()}))
 
 
@@ -210,7 +214,7 @@ def settings_of(run: Run, measure: Iterable[str] = ()) -> Settings:
 
 @final
 class CellMaker:
-    """A maker of cells, from the sections of an experiment, its names, and the document that they were read from."""
+    """A maker of cells, from the document of an experiment, the sections that were read from it, and its names."""
 
     def __init__(self, document: Document, sections: Sections, names: Names) -> None:
         self._document, self._sections, self._names = document, sections, names
@@ -226,7 +230,7 @@ class CellMaker:
     def make(self, most: int | None = None) -> list[Cell]:
         """Return all cells, or the first `most`, in the order of the axes, the last axis fastest.
 
-        Raises InputError after a handful of cells that cannot be made.
+        Raises InputError, without any cells, if one cannot be made; it tells what is wrong in the first five of these.
         """
         cells: list[Cell] = []
         bad: list[tuple[Point, InputError]] = []
@@ -259,15 +263,18 @@ class CellMaker:
     def _fill_in(
         self, section: str, overrides: Iterable[tuple[str, str]], point: Point, names: Mapping[str, Scalar]
     ) -> Document:
-        """Return a section at a point, its expressions evaluated by the values of `names` and its fields overridden.
+        """Return a document with one section, as it is at a point: its expressions evaluated, its fields overridden.
 
-        `overrides` are pairs: the section that has the value, `set` or `vary`, and the name of the field. Raises
-        InputError with all that is wrong in it.
+        `names` has the values of axes and named values there. `overrides` are pairs: the section that has the value,
+        `set` or `vary`, and the dotted name of the field. Raises InputError with all that is wrong in it.
         """
         problems: list[Problem] = []
 
         def fill(node: YamlNode, path: Place) -> YamlNode:
-            """Return a node with the value of its expression, if it has one; add what is wrong there to `problems`."""
+            """Return the node with the value of its expression, or as it is if it has none or one that is wrong.
+
+            What is wrong is added to `problems`.
+            """
             if not is_template(node.value):
                 return node
             try:
@@ -293,10 +300,10 @@ class CellMaker:
         return document
 
     def _problems_at(self, bad: list[tuple[Point, InputError]]) -> Iterator[Problem]:
-        """Yield the problems of `bad` points, which come with their errors; each place once.
+        """Yield the problems of `bad` points, which come with their errors; only the first problem at each place.
 
-        Each problem names the values of the axes there, unless the cell that is farthest from the first has the same
-        problem.
+        Each names the values of the axes there, unless the very last cell has the same problem, which then
+        does not depend on the axes.
         """
         last = {axis.name: len(axis.values) - 1 for axis in self._axes}
         everywhere: tuple[Problem, ...] = ()

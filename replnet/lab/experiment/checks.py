@@ -52,7 +52,10 @@ def find_faults(sections: Sections, names: Names) -> Iterator[Fault]:
 
 
 def _check_names(sections: Sections) -> Iterator[Fault]:
-    """Yield a fault for each axis, named value or override whose name stands for something else or cannot be used."""
+    """Yield a fault for each axis, named value or override whose name is taken or is none that an expression can hold.
+
+    Names are taken by functions, by columns of tables, and by axes.
+    """
     for section in ("values", "vary"):
         for name in getattr(sections, section):
             path = (section, name)
@@ -69,7 +72,8 @@ def _check_names(sections: Sections) -> Iterator[Fault]:
 
 
 def _check_fields(sections: Sections, used: set[str]) -> Iterator[Fault]:
-    """Yield faults for axes that are neither a name in ${ } nor a field, or both, and for overrides that are no field.
+    """Yield faults for axes that are neither a name in ${ } nor a field of the subject or of `run`, and for those that
+    are both; and for overrides in `set` that are no field of the subject.
 
     `used` are the names that expressions mention.
     """
@@ -93,7 +97,9 @@ def _check_fields(sections: Sections, used: set[str]) -> Iterator[Fault]:
 
 
 def _check_zips(sections: Sections) -> Iterator[Fault]:
-    """Yield a fault for each list of axes that cannot move together."""
+    """Yield faults for lists in the section `zip` with fewer than two names, with names that are no axes or are in two
+    lists, or with axes of different lengths.
+    """
     seen: set[str] = set()
     for i, names in enumerate(sections.zip):
         if len(names) < 2:
@@ -148,7 +154,10 @@ def _references(statement: StatedValue | Claim | Figure, path: Place) -> Iterato
 
 
 def _check_metric(metric: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault at `path` if a metric is not measured, or does not follow from the formula of the cells."""
+    """Yield a fault at `path` if a metric is not measured, or does not follow from the formula of the cells.
+
+    The metric upwards in a figure may also be one that is measured at times alone.
+    """
     follow = sections.subject.metrics(sections.kind)
     if follow and metric not in follow:
         yield path, f"{metric} does not follow from this formula", ", ".join(follow), False
@@ -181,7 +190,11 @@ def _check_values(along: tuple[str, tuple[Any, ...]], sections: Sections, path: 
 
 
 def _check_cells(at: Mapping[str, Any], sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield faults below `path` if no cell has the values `at`, given by axis: one for each value, or one for all."""
+    """Yield faults below `path` if no cell has the values `at`, which are given by axis.
+
+    There is a fault for each axis or value that does not exist, and if all do, one for values that never meet in a
+    cell.
+    """
     wrong = False
     for name, value in at.items():
         if name == GROUP and path[-1] != "at":
@@ -200,7 +213,7 @@ def _check_cells(at: Mapping[str, Any], sections: Sections, path: Place) -> Iter
 
 
 def _values_in_words(axis: Axis) -> str:
-    """Return the first values of an axis as a text."""
+    """Return the values of an axis as a text, the first ten if there are more."""
     return ", ".join(map(str, axis.values[:10])) + (", ..." if len(axis.values) > 10 else "")
 
 

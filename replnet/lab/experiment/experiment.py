@@ -51,7 +51,11 @@ Request = tuple[Document, tuple[str, ...], tuple[str, ...]]
 @final
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A checked experiment; `data` is plain and gives the same experiment again."""
+    """A checked experiment, which knows its cells: what its file says, section by section, with its axes by themselves.
+
+    `zips` are the names of axes that move together, `settings` those of every cell that no axis changes, and `data` is
+    the whole file as plain data, from which `from_data` makes the same experiment.
+    """
 
     name: str
     title: str
@@ -88,12 +92,17 @@ class Experiment:
         return tuple(cells)
 
     def quick(self) -> Experiment:
-        """Return the experiment with its section `quick` merged over the others; -s and --zip still come last."""
+        """Return the experiment with its section `quick` merged over the others, before its own overrides and zips are
+        applied. Statements about cells or metrics that it then lacks are left out.
+        """
         return _make_experiment(self._request, quick=True)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Experiment:
-        """Return the experiment of plain data such as `data`; relative file names count from the working directory."""
+        """Return the experiment of plain data such as `data`; relative file names count from the working directory.
+
+        Raises InputError with all that is wrong.
+        """
         return _make_experiment((_insert_network(Document("", node_of(data, Mark(None, None)), ())), (), ()))
 
 
@@ -151,7 +160,7 @@ def _insert_network(document: Document) -> Document:
 
 
 def _in_file(node: YamlNode, name: str) -> YamlNode:
-    """Return the node with places that say that it is in the file `name`."""
+    """Return the node, and all nodes below it, with places that say that they are in the file `name`."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
         return YamlNode({field: _in_file(child, name) for field, child in node.value.items()}, mark, key)
@@ -202,7 +211,9 @@ def _make_experiment(request: Request, quick: bool = False) -> Experiment:
 
 
 def _drop_mismatches(document: Document, sections: Sections) -> tuple[Document, Sections]:
-    """Return the document without statements about cells or metrics that it does not have, and its sections."""
+    """Return the document and its sections, without the statements about axes, values, metrics or errata that it
+    lacks.
+    """
     document = _filter_statements(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
     return document, sections_of(document)
 
@@ -210,7 +221,7 @@ def _drop_mismatches(document: Document, sections: Sections) -> tuple[Document, 
 def _filter_statements(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
     """Return the document with only those statements for which `keep(section, statement)` is true.
 
-    `sections` are those of the document, with the same statements.
+    Statements are the entries of `printed`, `expected` and `claims`. `sections` are those of the document.
     """
     for section in STATEMENTS:
         node = document.root.child(section)
@@ -225,7 +236,10 @@ def _filter_statements(document: Document, sections: Sections, keep: Callable[[s
 
 
 def apply_quick(document: Document) -> Document:
-    """Return the document with its section `quick` merged over the others, and without that section."""
+    """Return the document with its section `quick` merged over the others, field by field, and without that section.
+
+    A document without such a section is returned as it is.
+    """
     quick = document.root.child("quick")
     if quick is None or not isinstance(quick.value, dict):
         return document
@@ -299,7 +313,9 @@ def _parse_override(text: str, origin: str) -> tuple[bool, YamlNode]:
 
 
 def _split_at_commas(text: str) -> list[str]:
-    """Return the parts of a text between its commas outside brackets, each any value of YAML."""
+    """Return the parts of a text between its commas outside brackets, each any value of YAML; empty ones are left
+    out.
+    """
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

@@ -64,7 +64,9 @@ NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": PATTERN}]}
 
 
 def number(value: object) -> float:
-    """Return a finite number as a float; raise FieldError for anything else."""
+    """Return a number of at most 1e300 in size as a float; raise FieldError for anything else, truth values
+    included.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("", f"{short_repr(value)} is not a number", "a number")
     if not abs(value) <= LARGEST_VALUE:  # which refuses NaN too
@@ -85,7 +87,7 @@ def _printed_number(value: object) -> float:
 def _half_a_unit(value: object) -> float:
     """Return half a unit of the last digit of a number as it is written: 0.005 for 0.75, 500 for 99e3.
 
-    For a fraction this is next to nothing.
+    For a fraction, and for what is no number, it is 1e-9.
     """
     try:
         exponent = Decimal(str(value)).as_tuple().exponent
@@ -95,7 +97,9 @@ def _half_a_unit(value: object) -> float:
 
 
 def _metric(value: object) -> str:
-    """Return the name of a metric as tables have it; raise FieldError if there is no such metric."""
+    """Return the name of a metric as tables have it, such as currency(2); raise FieldError if there is no such
+    metric.
+    """
     if is_metric_on_request(value):
         try:
             return beyond(str(value)).name
@@ -143,7 +147,7 @@ def _scalars(value: object) -> dict[str, Scalar]:
 
 
 def _one_or_more(value: object) -> Any:
-    """Return a list as a tuple, and anything else as a tuple of one."""
+    """Return the entries of a list as a tuple, and anything else as a tuple of that alone."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
@@ -173,7 +177,11 @@ def _choices(value: object) -> tuple[Scalar, ...]:
 
 
 def _network(value: object) -> Any:
-    """Return a value that is the fields of a network or its name; raise FieldError for anything else."""
+    """Return `value` as it is if it is a mapping of fields or a text, and not empty; raise FieldError for anything
+    else.
+
+    Whether the fields or the name are those of a network is not checked.
+    """
     if not isinstance(value, str | Mapping) or not value:
         raise FieldError(
             "", f"{short_repr(value)} is not a network", "fields such as kind: cascade, or a network's name"
@@ -192,7 +200,7 @@ def _reason(value: object) -> str:
 
 
 def _or_list(schema: dict[str, Any]) -> WithJsonSchema:
-    """Return the JSON Schema of a value, or of a list of such values, from the schema of one."""
+    """Return an annotation with the JSON Schema of a value or a list of such values; `schema` is that of one value."""
     return WithJsonSchema({"anyOf": [schema, {"type": "array", "items": schema}]})
 
 
@@ -216,7 +224,7 @@ Logs = Annotated[tuple[Literal["x", "y"], ...], BeforeValidator(_one_or_more), _
 
 @final
 class Run(Part):
-    """How a cell is run: the arguments of emulate."""
+    """The section `run`: how every cell is run, as arguments of `emulate`; None leaves one at its default there."""
 
     engine: Literal["array", "step"] | None = Field(
         None, description="array or step; the fastest that fits if left out"
@@ -233,7 +241,7 @@ class Run(Part):
 
 @final
 class Quick(Part):
-    """The changes of --quick: its fields replace those of the experiment one by one."""
+    """The section `quick`: the changes of --quick, whose fields replace those of the experiment one by one."""
 
     run: dict[str, Any] = Field({}, description="fields of run, such as precision: 0.01")
     vary: Axes = Field({}, description="axes with fewer values")
@@ -243,7 +251,7 @@ class Quick(Part):
 
 @final
 class Figure(Part):
-    """A figure of a metric over an axis."""
+    """A figure of one metric over an axis, as curves of a series of values, in one plot or several panels."""
 
     x: Name = Field(description="the axis to the right, or group, or time for a metric that is measured at times")
     y: Metric = Field("freshness", description="the metric upwards")
@@ -254,7 +262,9 @@ class Figure(Part):
     @field_validator("series", "panel")
     @classmethod
     def _check_distinct(cls, name: str | None, info: ValidationInfo) -> str | None:
-        """Return the name of the axis of a field; raise FieldError if an earlier field has the same axis."""
+        """Return the axis that `series` or `panel` names; raise FieldError if `x` or `series` has the same axis
+        already.
+        """
         for other in ("x", "series"):
             if name is not None and other != info.field_name and info.data.get(other) == name:
                 raise FieldError("", f"{name} is {other} already", "an axis of its own")
@@ -265,7 +275,7 @@ class Figure(Part):
 
 
 class StatedValue(Part):
-    """Abstract: a value that stands beside those of some cells."""
+    """Abstract: a value that is stated for a metric of a group in some cells, and how far off the rows there may be."""
 
     at: Values = Field({}, description="the cells that it is about, as axis: value; all that have these values")
     group: Name = Field(description="the group it is about, such as cluster or level 1")
@@ -292,7 +302,7 @@ class StatedValue(Part):
 
 @final
 class Printed(StatedValue):
-    """A value that a paper prints."""
+    """A value that a paper prints for some cells, with where it does and how its words were read."""
 
     where: Text | None = Field(None, description="where the paper prints it: section, figure or table")
     reading: Text | None = Field(None, description="how the words around it were read, where `within` is not rounding")
@@ -301,14 +311,16 @@ class Printed(StatedValue):
 
 @final
 class Expected(StatedValue):
-    """A value that no paper prints."""
+    """A value that is expected of some cells though no paper prints it, with the reason why."""
 
     reason: Annotated[str, BeforeValidator(_reason)] = Field(description="why it is expected, in words")
 
 
 @final
 class Erratum(Part):
-    """A mistake of a paper: what it prints there, and what is right."""
+    """A mistake of a paper: its kind (rounding, equations, simulation or prose), and in a line what is printed and what
+    is right.
+    """
 
     kind: Kind = Field(
         description="rounding: of a digit, or carried on; equations: does not follow from the paper's own, or they are "
@@ -324,7 +336,11 @@ FORMS = {
 
 @final
 class Claim(Part):
-    """A claim of a paper about the whole table: one of argmax, order, rises, falls and lies."""
+    """A claim of a paper about a metric in the table, in one of five forms.
+
+    The metric is largest at some value of an axis (argmax), is ordered between cells (order), rises or falls along an
+    axis, or lies between limits. `where` says which cells it is about.
+    """
 
     text: Text = Field(description="the claim, in words")
     argmax: Metric | None = Field(None, description="the metric that is largest, along `over`, where `is` says")
@@ -379,7 +395,8 @@ class Claim(Part):
 
 @final
 class Sections(Part):
-    """An experiment: networks that vary, what is measured of them, and what is said about it."""
+    """The sections of an experiment: one subject (network, formula or best size), what varies of it, how its cells are
+    run, what is measured, and the statements about that."""
 
     name: Name | None = Field(None, description="a short name; that of the file if left out")
     title: Text = Field(description="one line that says what the experiment is")
@@ -420,7 +437,7 @@ class Sections(Part):
 
     @model_validator(mode="after")
     def _check_subject(self) -> Sections:
-        """Return the sections if the cells are about one of network, optimise and formula; raise FieldsError if not."""
+        """Return the sections if they have exactly one of network, optimise and formula; raise FieldsError if not."""
         sections = [name for name in SUBJECTS if getattr(self, name) is not None]
         if len(sections) != 1:
             wrong = f"given together with {sections[1]}" if sections else "missing"
@@ -429,7 +446,7 @@ class Sections(Part):
 
     @property
     def subject(self) -> type[Subject]:
-        """The class of the subjects that the cells are about."""
+        """The class of the subjects that the cells are about: of networks, of formulas or of best sizes."""
         return next(subject for name, subject in SUBJECTS.items() if getattr(self, name) is not None)
 
     @property
@@ -446,9 +463,9 @@ TEMPLATE = {"type": "string", "pattern": r"\$\{.*\}"}
 
 
 def experiment_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of an experiment file.
+    """Return the JSON Schema (2020-12) of an experiment file, as plain data with bounds and descriptions of all fields.
 
-    `load_experiment` checks more than it can, such as the names of axes.
+    `load_experiment` checks more than the schema can, such as the names of axes.
     """
     whole = Sections.model_json_schema(by_alias=True)
     replaced = [(whole["$defs"]["Quick"]["properties"], "run", {"$ref": "#/$defs/Run"})]

@@ -38,7 +38,10 @@ REFERRING_FIELDS = {"measure": METRIC_FIELDS, "errata": ("erratum",)}  # by sect
 
 
 def sections_of(document: Document) -> Sections:
-    """Return the sections of a document, each right by itself; raise InputError with all that is wrong in any."""
+    """Return the sections of a document, each right by itself; raise InputError if one is not.
+
+    The error has all problems of the sections, and those between sections that show in spite of these.
+    """
     try:
         return validate(Sections, document.data, document)
     except InputError as error:
@@ -74,7 +77,10 @@ def require_sound(document: Document, sections: Sections, doubtful: Iterable[str
 
 
 def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return what is wrong in a document beside `problems`, as far as that shows without the places they are about."""
+    """Return what is wrong in a document beside `problems`, as far as that shows without the places they are about.
+
+    It is empty if a problem is in the subject, or in all of the axes or named values, without which nothing shows.
+    """
     faulty = {_section_of(problem) for problem in problems}
     if faulty & (Sections.model_fields.keys() - INDEPENDENT - {*NAMING}):
         return ()
@@ -155,7 +161,7 @@ def _leave_out(document: Document, out: Iterable[str], sound: Mapping[str, list[
 
 
 def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
-    """Return the document with a number as the value of each axis or named value in `names`.
+    """Return the document with the number 1 as the value of each axis or named value in `names`.
 
     A name that is neither becomes a named value.
     """
@@ -170,7 +176,9 @@ def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
 
 
 def _may_follow(problem: Problem, document: Document, doubtful: set[str]) -> bool:
-    """Whether a problem may vanish once the `doubtful` names stand for something."""
+    """Whether a problem may vanish once the `doubtful` names stand for something: it is in one, or in a text that
+    mentions one, directly or through named values.
+    """
     if not doubtful:
         return False
     if any(re.search(rf"(^|[.]){re.escape(name)}($|[.\[])", problem.field) for name in doubtful):
@@ -183,7 +191,7 @@ def _may_follow(problem: Problem, document: Document, doubtful: set[str]) -> boo
 
 
 def _with_dependents(document: Document, names: set[str]) -> set[str]:
-    """Return these names, and those of all named values that depend on them."""
+    """Return these names, and those of all named values of the document that depend on them, directly or not."""
     values = {canonical(name): node.plain() for name, node in document.fields("values").items()}
     while more := {name for name, value in values.items() if names & _names_in(value, expression)} - names:
         names = names | more

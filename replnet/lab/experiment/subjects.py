@@ -40,7 +40,7 @@ RunOutput = tuple[list[Row], int, str]
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """Abstract: what a cell is about.
+    """Abstract: what a cell is about, with its checked specification as plain `data`.
 
     The section `section` of a file describes it, and there the field `tag`, if it is not empty, chooses among `kinds`.
     """
@@ -64,18 +64,22 @@ class Subject(ABC):
 
     @classmethod
     def metrics(cls, kind: str | None) -> tuple[str, ...]:
-        """Return the metrics that a subject of this kind has rows of, if these follow from the kind alone; else ()."""
+        """Return the metrics that a subject of this kind has rows of, if they follow from the kind alone, as of a
+        formula.
+
+        The tuple is empty if they do not.
+        """
         return ()
 
     @classmethod
     @abstractmethod
     def schema(cls) -> dict[str, Any]:
-        """Return the JSON Schema of the section, with its definitions."""
+        """Return the JSON Schema of the section, with its definitions under "$defs"."""
 
     @property
     @abstractmethod
     def groups(self) -> set[str]:
-        """The groups that rows of the subject may have."""
+        """The names of the groups that rows of the subject may have."""
 
     @abstractmethod
     def predict(self, settings: Settings) -> list[Row]:
@@ -86,15 +90,18 @@ class Subject(ABC):
         """Emulate the subject by these settings, four times as long if `longer`, and return what came of that.
 
         These are its rows, measured beside the formulas, how many events there were, and why it is incomplete, or "".
-        Raises KeyboardInterrupt instead of returning half a run.
+        Raises KeyboardInterrupt or OutOfTime instead of returning half a run.
         """
 
     def cost(self, settings: Settings) -> float:
-        """Return roughly what a run costs in proportion to others, from the data alone: the costliest begin first."""
+        """Return roughly what a run costs in proportion to others, from the data alone: the costliest begin first.
+
+        The cost is a number without a unit, and 0 for a subject that takes hardly any time.
+        """
         return 0.0
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """Estimate how many events and how many seconds a run takes, as far as that shows without all of the run.
+        """Estimate how many events and how many seconds on the wall clock a run takes, by brief runs if need be.
 
         Both are 0 for a subject that takes hardly any time.
         """
@@ -102,7 +109,10 @@ class Subject(ABC):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """A key of the compiled kernels that a run needs, equal for equal ones; empty if a warm-up is no use."""
+        """A key of the compiled kernels that a run needs; empty if a warm-up is no use.
+
+        Subjects with equal keys need the same kernels, so that one warm-up does for all of them.
+        """
         return ()
 
 
@@ -111,7 +121,7 @@ class Subject(ABC):
 
 @final
 class FormulaSubject(Subject):
-    """A formula by itself, with its arguments; nothing of it is measured."""
+    """A formula by itself, with its arguments: its rows are predicted, a run has no events, and nothing is measured."""
 
     section, words, tag = "formula", "formula", "name"
     kinds: ClassVar = {name: one.model for name, one in formulas().items()}
@@ -147,7 +157,7 @@ FORMULA_METRICS = tuple(dict.fromkeys(metric for one in formulas().values() for 
 
 @final
 class NetworkSubject(Subject):
-    """A network, emulated beside its formulas."""
+    """A network, whose specification is `data`; a run emulates it beside its formulas."""
 
     section, words, tag, kinds = "network", "the network", "kind", specification.KINDS
 
@@ -180,7 +190,7 @@ class NetworkSubject(Subject):
         return work * (settings.horizon or EVENTS["array"] / work)
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """Estimate how many events and how many seconds a run takes, from brief runs.
+        """Estimate how many events and how many seconds on this machine a run takes, from brief runs.
 
         They tell what its formulas cost, what the start of each replication costs, and what a unit of time costs.
         """
@@ -191,7 +201,7 @@ class NetworkSubject(Subject):
         )
 
         def brief(horizon: float, replications: int) -> Emulated:
-            """Emulate the network for `horizon` units of time, divided among so many replications."""
+            """Emulate the network for `horizon` units of virtual time, divided equally among this many replications."""
             return emulate_whole(network, replace(settings, precision=None, horizon=horizon, replications=replications))
 
         brief(1 / rate, 1)  # compiles what it needs
@@ -220,10 +230,10 @@ class NetworkSubject(Subject):
 
 
 def emulate_whole(network: Network, settings: Settings, longer: bool = False, **how: Any) -> Emulated:
-    """Emulate a network by the settings of a cell, four times as long if `longer`.
+    """Emulate a network by the settings of a cell, four times as long if `longer`, and return the result.
 
-    `how` has workers, address and progress. Raises KeyboardInterrupt or OutOfTime unless the run is whole. A run that
-    differs is not lengthened here, as cells are judged together.
+    `how` are the workers, address and progress of `emulate_so_far`. Raises KeyboardInterrupt or OutOfTime unless the
+    run is whole. A run that differs from its formulas is not lengthened here, as cells are judged together.
     """
     result = emulate_so_far(network, settings, longer, **how)
     require_whole(result)
@@ -244,7 +254,8 @@ def emulate_so_far(
     """Emulate a network by the settings of a cell, four times as long if `longer`; return the part done if interrupted.
 
     The run is shared among `workers`, one per CPU if None and this process alone if 0, of this machine or of the Ray
-    cluster at `address`. Raises FieldError if it takes more memory than there is.
+    cluster at `address`; `progress` is called with the share that is done and a text. Raises FieldError if the run
+    takes more memory than there is.
     """
     settings = replace(settings, confirm=longer)
     if settings.horizon is None and settings.precision is not None:
@@ -255,7 +266,8 @@ def emulate_so_far(
 
 
 def pilot_horizon(network: Network, settings: Settings) -> float:
-    """Return the virtual time after which a run with a precision to reach first looks at its intervals.
+    """Return the virtual time, of all replications together, after which a run with a precision to reach first looks at
+    its intervals.
 
     By then there is an interval to go by, and each replication was longer than its start.
     """
@@ -276,7 +288,7 @@ def pilot_horizon(network: Network, settings: Settings) -> float:
 def groups_of(network: Mapping[str, Any]) -> set[str]:
     """Return the names of the groups that the rows of a network with this data may have.
 
-    For a graph there may be too many, as no graph is built for it.
+    For a graph there may be names of groups that it has not, as no graph is built for it.
     """
     has_clients = network["kind"] in ("redundant", "graph") or "clients" in network or "queries" in network
     groups = {"clients"} if has_clients else set()
@@ -303,7 +315,10 @@ def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
 
 
 def _shown_sources(aggregate: Mapping[str, Any]) -> set[str]:
-    """Return the names of the groups of an aggregate's sources, if they are few enough to have rows of their own."""
+    """Return the names of the groups of an aggregate's sources, "source 1" and so on.
+
+    The set is empty if the sources are too many to have rows of their own.
+    """
     lists = (aggregate[name] for name in ("updates", "rates", "weights", "allocate") if name in aggregate)
     count = aggregate.get("sources") or max(
         (len(values) for values in lists if isinstance(values, list | tuple)), default=1
@@ -321,6 +336,6 @@ def _count_replicas(data: Mapping[str, Any]) -> float:
 
 
 def _number(data: Mapping[str, Any], name: str, otherwise: float) -> float:
-    """Return the number in a field; `otherwise` if there is none, or an expression."""
+    """Return the number in the field `name`; `otherwise` if the field is missing, or is an expression or a list."""
     value = data.get(name)
     return float(value) if isinstance(value, int | float) else otherwise

@@ -25,8 +25,9 @@ Data = dict[str, Any]
 @final
 @dataclass(frozen=True)
 class Needs:
-    """The requirements on all candidates: the number of replicas, the law of updates, all clients' queries per unit
-    of time, and how many requests per unit of time a node may answer."""
+    """The requirements on all candidates: the law of `updates` as text, the number of `replicas`, the `queries` of all
+    clients together per unit of time, and the `limit` on the requests per unit of time that any one node answers, which
+    may be infinite."""
 
     updates: str
     replicas: int
@@ -36,15 +37,17 @@ class Needs:
 
     @property
     def source(self) -> Data:
-        """The fields of a network that say what its source does."""
+        """The fields of a network that say what its source does: `updates`, and `unit` if there is one."""
         return {"updates": self.updates} | ({} if self.unit is None else {"unit": self.unit})
 
 
 @final
 @dataclass(frozen=True)
 class KindPulls:
-    """The pulls of all nodes of one kind at rate 1: their messages per unit of time, the kind of nodes that they `ask`,
-    and how many of the messages the busiest of these gets."""
+    """The pulls of all nodes of one kind at rate 1, by the `name` of these nodes: the `messages` of all of them
+    together per unit of time, the kind of nodes that they `ask`, and how many of the messages the busiest node asked
+    gets.
+    """
 
     name: str
     messages: float
@@ -58,9 +61,9 @@ class Shape:
     """An architecture with so many nodes of every kind, its rates left open.
 
     The target is about the rows of `group`. `pulls` are the pulls of each kind of nodes, `queries` the requests of all
-    clients per unit of time, and `served` has, by kind, those that one node answers. `specify` takes a law as text for
-    each of the pulls and returns the specification of the network; `thin` returns that of a smaller network in which
-    `group` has the same values.
+    clients together per unit of time, and `served` has, by kind, those of clients that one node answers. `specify`
+    takes a law as text for each of the pulls and returns the specification of the network; `thin` returns that of a
+    smaller network in which `group` has the same values.
     """
 
     group: str
@@ -72,13 +75,16 @@ class Shape:
 
     @property
     def messages(self) -> tuple[float, ...]:
-        """The messages per unit of time that a rate of 1 costs, for each of the pulls."""
+        """The messages per unit of time that a rate of 1 costs, of all nodes together, for each of the pulls in
+        order.
+        """
         return tuple(pulls.messages for pulls in self.pulls)
 
     def limits(self, limit: float) -> tuple[float, ...]:
         """Return for each of the pulls the highest rate at which no node answers more than `limit` requests.
 
-        Requests count per unit of time. The rate is below 0 where the clients alone ask for more.
+        Requests count per unit of time, those of clients included. A rate is 0 or below where clients alone reach the
+        limit.
         """
         return tuple((limit - self.served.get(pulls.ask, 0.0)) / pulls.busiest for pulls in self.pulls)
 
@@ -88,8 +94,8 @@ class Shape:
 class CandidateNetwork:
     """A shape with pulls of one law at certain rates, one for each of its pulls.
 
-    `source` has the fields of its specification that say what the source does, and `limits` the highest rates that it
-    may have.
+    `source` has the fields of its specification that say what the source does, `law` is that of the intervals of all
+    pulls (its own rate does not count), and `limits` are the highest rates allowed, in the order of `rates`.
     """
 
     shape: Shape
@@ -110,22 +116,24 @@ class CandidateNetwork:
 
     @property
     def rates_by_name(self) -> dict[str, float]:
-        """The rates by the names of the nodes that pull."""
+        """The rates at which one node pulls, by the names of the kinds of nodes."""
         return {pulls.name: rate for pulls, rate in zip(self.shape.pulls, self.rates, strict=True)}
 
     @property
     def messages_of_pulls(self) -> float:
-        """The pulls of all nodes, per unit of time."""
+        """The pulls of all nodes together per unit of time, without the queries of clients."""
         return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
 
     @property
     def messages(self) -> float:
-        """The requests of all nodes and clients, per unit of time."""
+        """The requests of all nodes and clients together, per unit of time."""
         return self.messages_of_pulls + self.shape.queries
 
     @property
     def answers(self) -> dict[str, float]:
-        """The requests per unit of time that a node of each kind answers."""
+        """The requests per unit of time that the busiest node of each kind answers, by kind; "source" is one of the
+        kinds.
+        """
         served = self.shape.served
         answers = {"source": 0.0, **served}
         for pulls, rate in zip(self.shape.pulls, self.rates, strict=True):
@@ -134,16 +142,19 @@ class CandidateNetwork:
 
     @property
     def busiest(self) -> float:
-        """The most requests per unit of time that a node answers."""
+        """The requests per unit of time that the busiest of all nodes answers, the source included."""
         return max(self.answers.values())
 
     @property
     def ray(self) -> Amounts:
-        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits."""
+        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits.
+
+        If all are at their limits, the rates are as they are.
+        """
         return ray_through(self.rates, self.limits)
 
     def rules_out(self, shape: Shape, limits: Amounts) -> bool:
-        """Whether another shape, with these limits of its rates, is no better than this one.
+        """Whether another shape of the same architecture, with these limits of its rates, needs no fewer messages.
 
         It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
         """
@@ -172,7 +183,7 @@ def architectures(needs: Needs) -> dict[str, Callable[[], Iterator[Shape]]]:
 def _tiers(above: int, needs: Needs) -> Iterator[Shape]:
     """Yield the shapes of a tree with `above` tiers of nodes between the source and the replicas, in all useful sizes.
 
-    Useful are sizes of which no node can be spared without more children for another.
+    Left out are sizes of which one node less would do without more children for any node.
     """
     for sizes in _sizes(above, needs.replicas):
         kinds = [*(f"tier {i}" for i in range(1, above + 1)), "replica"]

@@ -48,7 +48,10 @@ V = TypeVar("V", Prediction, Estimate)
 
 @final
 class BestSize(Subject):
-    """A system of replicas that meets a target, and whose best size is sought."""
+    """A system of replicas that meets a target, and whose best size, which serves most queries, is sought.
+
+    Its rows are those of `solve`: by formula, and beside that by emulation if it is run.
+    """
 
     section = words = "optimise"
     kinds: ClassVar = {None: Optimise}
@@ -91,7 +94,9 @@ class BestSize(Subject):
 class Solution(Generic[V]):
     """A system of some size at the slowest rate that meets its target, predicted or measured.
 
-    `size` has the replicas of a cluster and the peers that each poll asks. `note` is to stand beside the service rate.
+    The rate is that of the polls of each replica in a cluster, and else of the downloads of all replicas that a query
+    asks. `freshness` is that at this rate, or at the predicted rate if it was measured there. `size` has the replicas
+    of a cluster and the peers that each poll asks. `note` is to stand beside the service rate.
     """
 
     rate: V
@@ -102,7 +107,8 @@ class Solution(Generic[V]):
     def derive(self, amount: Callable[[float], float]) -> V:
         """Return an amount that follows from the rate, as a prediction or an estimate like the rate itself.
 
-        `amount` computes it from a rate, and its error or accuracy follows from that of the rate.
+        The function `amount` computes it from a rate. Its standard error, or its accuracy if it is predicted, is that
+        of the rate times the slope of the function.
         """
         rate, value = self.rate, amount(self.rate.value)
         if isinstance(rate, Prediction):
@@ -180,8 +186,8 @@ def _solution_at(system: Optimise, rate: float, source: str, kind: str = "exact"
 def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedSolution:
     """Return the cluster that serves most by P2P eq. 30, of the sizes that the system allows, at its slowest polls.
 
-    `plain_replicas` is the best number of replicas without polls. Raises UnreachableError if no size reaches the
-    target.
+    Its note says which numbers of replicas serve at least 99 % as much, if the number is sought. `plain_replicas` is
+    the best number of replicas without polls. Raises UnreachableError if no size reaches the target.
     """
     assert system.polls is not None
     polls, downloads = partial(at_rate, system.polls), partial(at_rate, system.downloads)
@@ -215,7 +221,7 @@ def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedS
 
 
 def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
-    """Return the number farthest from `inside`, towards `end`, for which `fine` holds.
+    """Return the whole number farthest from `inside`, towards `end` and at most that far, for which `fine` holds.
 
     It holds at `inside`, and fails beyond some number if at all. The steps grow until it fails, and then the interval
     is halved.
@@ -247,7 +253,8 @@ class Emulator:
     def measure(self, system: Optimise, predicted: PredictedSolution) -> MeasuredSolution:
         """Measure the freshness at the predicted rate, and find by emulation the rate at which the target is met.
 
-        If the predicted rate is 0, as a cluster needs no polls, only its freshness is measured.
+        The solution has both. Raises UnreachableError if no rate meets the target. If the predicted rate is 0, as a
+        cluster needs no polls, only its freshness is measured.
         """
         if not predicted.rate.value:
             return self._without_polls(system, predicted.size)
@@ -285,7 +292,8 @@ class Emulator:
         return replace(best, note=f"{words}, of {len(solutions)} sizes emulated" if words else "")
 
     def _freshness(self, network: Network, coarse: bool = False) -> Estimate:
-        """Emulate a network and return its measured freshness, with `coarse` in a shorter, less precise run.
+        """Emulate a network and return its measured freshness; with `coarse` to four times the half-width, if one is
+        set.
 
         The freshness is that of the clients, the cluster or the one replica. The events of the run are added to
         `events`.
@@ -310,7 +318,7 @@ class Emulator:
     def _find_rate(
         self, system: Optimise, rate: float, size: Size, first: Estimate | None = None, coarse: bool = False
     ) -> MeasuredSolution:
-        """Find by Newton's method the rate at which the measured freshness is the target, and return both.
+        """Find by Newton's method the rate at which the measured freshness is the target; return a solution with both.
 
         The search begins at `rate`, and `first` is the freshness there if that has been measured; with `coarse` the
         runs are less precise. Raises UnreachableError if no rate meets the target.
@@ -429,7 +437,7 @@ def _system_rows(
 def _amount_row(
     system: Optimise, metric: str, prediction: Prediction | None, estimate: Estimate | None, note: str = ""
 ) -> Row:
-    """Return the row of one metric of a system.
+    """Return the row of one metric of a system, with its prediction and its estimate, of which either may be None.
 
     It notes doubts about the estimate, the text `note`, and that there is no formula if there is no prediction.
     """
@@ -440,7 +448,7 @@ def _amount_row(
 def _size_row(system: Optimise, metric: str, value: float, predicted: PredictedSolution | None) -> Row:
     """Return the row of a part of the best size, such as the number of peers, which is chosen and not measured.
 
-    It is chosen by formula if there is a predicted solution, and else by emulation.
+    `value` is shown as predicted if there is a predicted solution, and else as an estimate without an interval.
     """
     if predicted:
         return Row(system.system, metric, Prediction(value, predicted.rate.kind, BY_REPLICAS))
@@ -452,9 +460,10 @@ def _gain_rows(
     predicted: tuple[PredictedSolution, PredictedSolution | None],
     measured: tuple[MeasuredSolution | None, MeasuredSolution | None],
 ) -> Iterator[Row]:
-    """Yield the rows of each amount's gain: its ratio to that of the plain system, without polls or redundant queries.
+    """Yield the rows of the gain in service rate and in replicas: the ratio to those of the plain system.
 
-    Both pairs begin with the plain system; the other one is that whose gain is sought, or None.
+    The plain system has no polls or redundant queries. Both pairs begin with its solution; the other one is that of
+    `system`, whose gain is sought. A solution that does not exist is None.
     """
     either = predicted[1] or measured[1]
     assert either is not None

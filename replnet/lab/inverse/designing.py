@@ -43,10 +43,10 @@ COLUMNS = (
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """An architecture that meets the target by formula, and what was measured if it is one of the best.
+    """An architecture that meets the target by formula, with the emulated `result` if it is one of the best.
 
-    `pulls` is the name of their law, `fits` whether no node answers more than it may, and `predicted` the value of the
-    target's metric.
+    `pulls` is the name of the law of its pulls, `built` its network with the cheapest rates, `fits` whether no node
+    answers more than it may, and `predicted` the value of the target's metric.
     """
 
     architecture: str
@@ -63,11 +63,16 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """A key to sort candidates by, the best first."""
+        """A key to sort candidates by: those within the limit first, by all messages per unit of time, then the others
+        by the requests that their busiest node answers.
+        """
         return not self.fits, self.built.messages if self.fits else self.built.busiest
 
     def row(self, metric: str) -> dict[str, Any]:
-        """Return the candidate's row of the table, by COLUMNS; what was not measured of `metric` is None."""
+        """Return the candidate's row of the table, by COLUMNS; `metric` is the target's.
+
+        The columns of the measurement are None if the candidate was not emulated.
+        """
         rows = self.result.about(metric, self.built.shape.group) if self.result else []
         measured = rows[0].data() if rows else {}
         rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates_by_name.items())
@@ -85,7 +90,8 @@ class Candidate:
 class Design(SearchResult):
     """The candidates, the best first: those within the limit, by messages, and then the others by their busiest node.
 
-    `left_out` says why an architecture is not among them, or not with some pulls.
+    `left_out` says why an architecture is not among them, by its name, or by its name and the law of pulls if it is
+    among them with another. `stopped` says why the search ended early, and is empty if it did not.
     """
 
     columns = COLUMNS
@@ -97,17 +103,19 @@ class Design(SearchResult):
 
     @property
     def best(self) -> Candidate:
-        """The best candidate."""
+        """The first candidate: the one of fewest messages, or with the least busy node if none keeps within the
+        limit.
+        """
         return self.candidates[0]
 
     @property
     def emulations(self) -> list[Emulated]:
-        """The results of the candidates that were emulated."""
+        """The results of the candidates that were emulated, the best candidate first."""
         return [candidate.result for candidate in self.candidates if candidate.result]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, one per candidate."""
+        """The rows of the table, one per candidate, the best first, each by COLUMNS."""
         return [candidate.row(self.target.metric) for candidate in self.candidates]
 
     def __str__(self) -> str:
@@ -133,9 +141,11 @@ def design(
 
     A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. With recorded dates all times
     are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more than `limit` requests per
-    unit of time; `queries` are those of all clients together, and allow clients that ask several replicas. `pulls` are
-    laws whose rates are left open. The best few are emulated, to half-widths of `precision`, and judged together. A
-    `budget` in seconds, or such as 10m, ends the search as Ctrl-C does, with the candidates found by then.
+    unit of time; `queries` are those of all clients together, per unit of time, and allow clients that ask several
+    replicas. `pulls` are laws whose rates are left open. The best three are emulated, from `seed` and to half-widths of
+    `precision`, and judged together; `workers`, `address` and `progress` are as of `emulate`. A `budget` in seconds, or
+    such as 10m, ends the search as Ctrl-C does, with the candidates found by then. Raises FieldError if an argument is
+    wrong or no candidate meets the target.
 
     >>> result = rn.design("exponential(rate=1)", 20, "freshness >= 0.9", limit=60, workers=0)
     >>> result.best.architecture, result.best.fits, result.best.result.verdict
@@ -181,8 +191,9 @@ def _add_candidates(
 ) -> None:
     """Add the candidates of every architecture to `candidates`, and why others are not among them to `left_out`.
 
-    There is one candidate for each of `laws`, those of pulls, if it meets `goal` by formula. `tell` gets the share that
-    is done.
+    Each architecture has a candidate for each of `laws`, those of pulls, with which it meets `goal` by formula.
+    `left_out` is by architecture, or by architecture and law. `tell` is called with the share of these that is done,
+    from 0 to 1, and a text.
     """
     everyone = architectures(needs)
     for at, (name, shapes) in enumerate(everyone.items()):

@@ -39,7 +39,8 @@ LEAST_SHARE = 2e-4  # of all messages: pulls that take less are needless
 class RateSearch:
     """The search for the rates of the fewest messages of one architecture, with pulls of one law, that meet a target.
 
-    `shapes` yields the architecture's shapes, those of fewer nodes first.
+    `pulls` is the law of the intervals between pulls of all nodes, whose rate is left open. `shapes` yields the
+    architecture's shapes, those of fewer nodes first.
     """
 
     def __init__(self, needs: Needs, target: Threshold, pulls: Law, shapes: Callable[[], Iterator[Shape]]) -> None:
@@ -65,7 +66,7 @@ class RateSearch:
         return best
 
     def predict(self, best: CandidateNetwork) -> float:
-        """Return the predicted value of the target's metric for the network that was found.
+        """Return the predicted value of the target's metric for the network `best`, which the search found.
 
         Raises FieldError if hardly any messages are those of one of its pulls, which are then needless.
         """
@@ -112,7 +113,7 @@ class RateSearch:
         return bests[0] if bests else None
 
     def _rates(self, shape: Shape, limits: Amounts, ray: Amounts | None) -> Amounts:
-        """Return the cheapest rates of a shape, none above `limits`, rounded to DIGITS.
+        """Return the cheapest rates of a shape, none above `limits`, rounded to five digits.
 
         They are rounded up if the target would not be met otherwise. The search begins on `ray`, as rates in
         proportion, or with a coarse look at all rates if it is None. Raises FieldError if any rates meet the target.
@@ -170,9 +171,9 @@ class RateSearch:
         return False
 
     def _margin(self, shape: Shape, rates: Amounts) -> float:
-        """Return by how much the prediction at these rates is on the right side of the target; below 0 if it is not.
+        """Return by how much the prediction at these rates is better than the target; below 0 if it misses it.
 
-        It is computed once for the same rates.
+        The margin is in the unit of the target's metric. It is computed once for the same rates.
         """
         if rates not in self._values:
             laws = [str(at_rate(self._pulls, rate)) for rate in rates]
@@ -197,5 +198,5 @@ class RateSearch:
 
 
 def _multiply(x: float, amounts: Amounts) -> Amounts:
-    """Return amounts that are `x` times as large."""
+    """Return `x` times each of the amounts."""
     return tuple(x * amount for amount in amounts)

@@ -41,8 +41,9 @@ MOST_TURNS = 12
 def least_amount(margin: Callable[[float], float], start: float = 1.0, step: float = FIRST_STEP) -> float:
     """Return the least positive amount at which `margin` is 0 or more; 0 if it is so at any.
 
-    The search begins at `start`, and `step` is its first step of the amount's logarithm. Raises UnreachableError if no
-    amount will do.
+    `margin` rises with the amount, and the result is up to a relative 1e-5 of it. The search begins at `start`, and
+    `step` is its first step of the amount's logarithm. Raises UnreachableError if no amount will do, up to 2^20 times
+    `start`.
     """
 
     def by_logarithm(y: float) -> float:
@@ -59,7 +60,7 @@ def least_amount(margin: Callable[[float], float], start: float = 1.0, step: flo
 def find_peak(
     value: Callable[[float], float], start: float, low: float, high: float, fine: float = PEAK_PRECISION
 ) -> float:
-    """Return the point of [low, high] at which `value` peaks, up to `fine`, by climbing from `start`.
+    """Return the point of [low, high] at which `value` peaks, within a distance of `fine`, by climbing from `start`.
 
     On level ground it stays where it is.
     """
@@ -176,10 +177,10 @@ def _shortest(margin: Margin, ray: Amounts, limits: Sequence[float], step: float
 def _exchange(
     margin: Margin, costs: Sequence[float], limits: Sequence[float], amounts: Amounts, i: int, j: int, coarse: bool
 ) -> Amounts:
-    """Return `amounts` with the i-th exchanged for the j-th, or the other way round, so that the margin is greatest.
+    """Return `amounts` with some of the i-th exchanged for the j-th, or the other way round, so that the margin peaks.
 
-    The total cost stays the same, but for amounts cut off at their limits. With `coarse` it looks at all exchanges
-    first.
+    The total cost stays the same, but for amounts cut off at their limits. With `coarse` it looks at exchanges from end
+    to end first, and climbs from the best of these.
     """
     spent = costs[i] * amounts[i] + costs[j] * amounts[j]
 

@@ -58,8 +58,10 @@ Margin = Callable[[Number], float]  # of the group that is worst off, by a value
 class Sized(SearchResult):
     """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
-    `key` is the dotted name of the field, `how` says how the value was found, `extreme` whether it is the smallest or
-    the largest that meets the `target`, and `near` has the results of the values next to it.
+    `key` is the dotted name of the field, `how` says how the `value` was found, and `extreme` whether it is the
+    "smallest" or the "largest" that meets the `target`. `predicted` is the value of the target's metric there by
+    formula for the group worst off, or None; `result` is emulated there, and `near` has the results next to it, by
+    value. `stopped` says why it ended early, and is empty if it did not.
     """
 
     columns = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
@@ -81,7 +83,10 @@ class Sized(SearchResult):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the answer and its neighbours: whether each meets the target, and its group that is worst off."""
+        """The rows of the answer and its neighbours by `columns`, the least value first.
+
+        Each says whether the value meets the target, and has the row of the group that is worst off there.
+        """
         rows = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
             if result.rows:  # else there was no time left for it
@@ -90,7 +95,7 @@ class Sized(SearchResult):
         return rows
 
     def _margin(self, row: Row) -> float:
-        """Return the margin of a row.
+        """Return by how much a row is better than the target, in the unit of the metric; below 0 if it misses it.
 
         A value found by formula is judged by the row's prediction first: it is at the edge, and chance decides on which
         side of it that is measured. A value found by emulation is judged by the measurement first.
@@ -123,7 +128,8 @@ def size(
     3`, `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. The
     largest value is sought if larger ones are worse. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C
     does: with the value if that is found and emulated, and otherwise with OutOfTime (or KeyboardInterrupt), which says
-    what was seen by then. Without a budget, nothing is begun that would take a night.
+    what was seen by then. Without a budget, nothing is begun that would take a night. Emulations are to half-widths of
+    `precision`, all from `seed`; `overrides` are `key=value`, and `workers`, `address` and `progress` as of `emulate`.
 
     >>> result = rn.size("single", "freshness >= 0.9", precision=0.01)
     >>> result.key, round(result.value, 3), result.extreme
@@ -164,9 +170,10 @@ def size(
 
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
-    """Return the field that is varied where nobody says which, and its value that just meets the target by formula.
+    """Return the dotted name of the field that `size` varies by default, and its value that just meets the target.
 
-    The value is None if there is no formula. Raises FieldError if any value meets the target, or none does.
+    The value is that by formula, and None if there is no formula. Raises FieldError if any value meets the target, or
+    none does.
     """
     search = FieldSearch(network_of(network), None, target)
     edge = search.by_formula()
@@ -199,8 +206,9 @@ class FieldSearch:
     """The search for the value of one field of a network at which a target is just met.
 
     The field is `vary`, or if that is None the first that the network has of those usual for the target's metric. The
-    search begins at its value in the network, or at 1 if that is 0, from where no factor leads on. Raises FieldError if
-    there is no such field, or if the target makes no sense.
+    search begins at its value in the network, or at 1 if that is 0, from where no factor leads on. `key` is
+    the dotted name of the field, and `goal` the target. Raises FieldError if there is no such field, or if the target
+    makes no sense.
     """
 
     def __init__(self, network: Network, vary: str | None, target: float | str) -> None:
@@ -225,7 +233,10 @@ class FieldSearch:
         return True
 
     def predict(self, value: Number) -> float | None:
-        """Return the prediction for the group that is worst off at a value; None if a group has no formula."""
+        """Return the target's metric by formula at a value of the field, for the group that is worst off.
+
+        It is None if one of the groups has no formula.
+        """
         return predict_worst(self.network(value), self.goal)
 
     def by_formula(self) -> Edge | None:
@@ -238,9 +249,10 @@ class FieldSearch:
         return self._find_edge(lambda value: margin_of(self.goal, self.predict(value)), CLOSE_BY_FORMULA)
 
     def by_emulation(self, settings: Settings, tell: Progress, **how: Any) -> Edge:
-        """Return the edge that emulations give, which share their random numbers; `how` has workers and address.
+        """Return the edge that emulations by `settings` give, which share their random numbers.
 
-        Raises FieldError if all values meet the target, or none do.
+        `tell` is called with the share of all work that is done and a text; `how` has workers and address. Raises
+        FieldError if all values meet the target, or none do.
         """
         runs = count(1)
 
@@ -259,9 +271,11 @@ class FieldSearch:
             return self._find_edge(margin, CLOSE_BY_EMULATION)
 
     def _find_edge(self, margin: Margin, close: float) -> Edge:
-        """Return the edge at which the margin reaches 0.
+        """Return the edge: the value at which the margin reaches 0, and whether it is the "smallest" or "largest" that
+        meets the target.
 
-        `close` is the relative width at which the search ends. Raises FieldError if all values meet it, or none do.
+        `close` is the relative width at which the search ends. Raises FieldError if all values meet the target, or none
+        do.
         """
         self._margins.clear()
 
@@ -293,7 +307,7 @@ class FieldSearch:
         return not self.allows(down) or margin(self._start) >= margin(down)
 
     def _bracket(self, margin: Margin, better: float) -> tuple[Number, Number]:
-        """Return a value of the field that meets the target and one that does not, neighbours in a row of steps.
+        """Return first a value of the field that meets the target, then one that does not, which are one step apart.
 
         A step is the factor `better`, or its inverse if the first value meets the target. Raises FieldError if all
         values tried meet it, or none do.

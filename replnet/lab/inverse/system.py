@@ -101,7 +101,10 @@ FIELDS_OF_SYSTEM = {
 
 @final
 class Optimise(Part):
-    """A system of replicas that meets a target, and whose best size is sought."""
+    """The specification of a system of replicas whose best size, the one that serves most queries, is sought.
+
+    Its field `system` says which of three it is, and decides which other fields it may have.
+    """
 
     system: Literal["cooperative", "redundant", "independent"] = Field(
         description="cooperative: replicas poll one another; redundant: clients ask several; independent: neither"
@@ -156,10 +159,12 @@ class Optimise(Part):
         return self.model_copy(update={"system": "independent", "ask": None})
 
     def service(self, rate: float, size: Size = NO_CLUSTER) -> float:
-        """Return the queries per unit of time that all replicas can answer at `rate`, the slowest that will do.
+        """Return the queries per unit of time that all replicas together can answer at `rate`, the slowest that will
+        do.
 
-        The rate is that of the polls of each replica of a cluster, and of the downloads of all replicas asked
-        otherwise. `size` has the replicas and peers of a cluster.
+        The rate is that of the polls of each replica of a cluster, and otherwise of the downloads of all replicas that
+        a query asks, taken together. `size` has the replicas and peers of a cluster. The result is negative where pulls
+        alone exceed the bandwidth.
         """
         if self.system == "cooperative":
             replicas, peers = size
@@ -167,7 +172,10 @@ class Optimise(Part):
         return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
 
     def amounts(self, size: Size = NO_CLUSTER) -> Amounts:
-        """Return the metrics of a system of this size that follow from its rate, as functions of the rate, by name."""
+        """Return the metrics of a system of this size that follow from its rate, as functions of the rate, by name.
+
+        A cluster has service_rate and polls, any other system service_rate, replicas and downloads (of each replica).
+        """
         amounts: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
         if self.system == "cooperative":
             return amounts | {"polls": lambda rate: rate}
@@ -178,7 +186,7 @@ class Optimise(Part):
         """Return a network that has the freshness of this system at `rate`.
 
         The rate is that of the polls of each replica of a cluster, whose replicas and peers are `size`; otherwise it is
-        that of the downloads of all replicas asked, and the size makes no difference.
+        that of the downloads of all replicas that a query asks, and the size makes no difference.
         """
         fields: dict[str, Any]
         if self.system == "cooperative":

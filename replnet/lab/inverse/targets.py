@@ -36,7 +36,7 @@ RESOLUTION = 0.02  # of intervals that may agree
 
 
 class SearchResult(TabularResult, ABC):
-    """The answer of an inverse problem: rows of a table, and the networks that were emulated for it."""
+    """Abstract: the answer of an inverse problem, as rows of a table, with the networks that were emulated for it."""
 
     columns: ClassVar[Sequence[str]]
     stopped: str  # why it ended early, if it did
@@ -44,7 +44,7 @@ class SearchResult(TabularResult, ABC):
     @property
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, by `columns`."""
+        """The rows of the table, each a mapping from the names in `columns`; one that a row lacks is an empty field."""
 
     @property
     @abstractmethod
@@ -58,16 +58,16 @@ class SearchResult(TabularResult, ABC):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
+        """The rows as a pandas DataFrame with the columns in `columns`."""
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=list(self.columns))
 
 
 def read_target(target: float | str, unit: str | None = None) -> Threshold:
-    """Return the demand that a target makes of networks with this unit of time; a number is a freshness.
+    """Return the demand that a target, given as text or number, makes of networks with this unit of time, if any.
 
-    Raises FieldError if it is none, or one that always or never holds.
+    A number stands for `freshness >=` that. Raises FieldError if it is no demand, or one that always or never holds.
     """
     goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target", unit)
     goal.require_open()
@@ -75,7 +75,10 @@ def read_target(target: float | str, unit: str | None = None) -> Threshold:
 
 
 def settings_for(goal: Threshold, seed: int, precision: float, estimator: str = "sampled") -> Settings:
-    """Return the settings of runs that measure the metric of `goal`, to half-widths of `precision`."""
+    """Return the settings of runs that measure the metric of `goal`, to half-widths of `precision`, with this seed.
+
+    `estimator` is "sampled" or "conditional". The engine and the length are left to the run.
+    """
     return Settings(None, estimator, seed, None, precision, None, RESOLUTION, _metrics_to_ask(goal))
 
 
@@ -85,7 +88,11 @@ def _metrics_to_ask(goal: Threshold) -> tuple[str, ...]:
 
 
 def target_rows(result: Result, goal: Threshold, group: str | None = None) -> list[Row]:
-    """Return the rows of a result that `goal` is about, of `group` if it names none; raise FieldError if none are."""
+    """Return the rows of a result that `goal` is about: those of the group it names, else of `group`, else of all
+    groups.
+
+    Raises FieldError if there are none.
+    """
     rows = result.about(goal.metric, goal.group or group)
     if not rows:
         names = ", ".join(f"'{row.group}: {row.metric}'" for row in result.rows)
@@ -94,15 +101,19 @@ def target_rows(result: Result, goal: Threshold, group: str | None = None) -> li
 
 
 def margin_of(goal: Threshold, *values: float | None) -> float:
-    """Return the margin of the first of these values that is not None; minus infinity if all are None."""
+    """Return by how much the first of these values that is not None is better than the goal; below 0 if it misses it.
+
+    The values and the margin are in the unit of the metric; the margin is minus infinity if all values are None.
+    """
     value = next((value for value in values if value is not None), None)
     return -math.inf if value is None else goal.margin(value)
 
 
 def predict_worst(network: Network, goal: Threshold, group: str | None = None) -> float | None:
-    """Return the prediction for the group that is worst off, of those that `goal` is about or `group` if it names none.
+    """Return the metric of `goal` by formula for the group that is worst off, of those that `target_rows` chooses.
 
-    It is None if there is no formula for one of them.
+    It is None if there is no formula for one of them. Raises FieldError if there is no such row, and OutOfTime if the
+    budget of time is spent.
     """
     rows = target_rows(predict(network, _metrics_to_ask(goal)), goal, group)
     require_time()  # a missing prediction may only have run out of time
@@ -150,10 +161,13 @@ def _judge_together(results: Sequence[Emulated], settings: Settings) -> list[Emu
 
 
 def words_of_interrupt(why: KeyboardInterrupt) -> str:
-    """Return what an interrupt, or the end of a budget, says of itself."""
+    """Return the reason that an interrupt, or the end of a budget, carries as text; "interrupted" if it has none."""
     return str(why.args[0]) if why.args else INTERRUPTED
 
 
 def later_part(tell: Progress, before: float) -> Progress:
-    """Return a function that tells the progress of all work but the share `before`, which is done."""
+    """Return a progress function for the part of the work after the share `before`, which is done.
+
+    It takes the share of that part that is done, from 0 to 1, and calls `tell` with the share of all work.
+    """
     return lambda share, words: tell(before + (1 - before) * share, words)

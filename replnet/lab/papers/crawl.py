@@ -82,7 +82,8 @@ def fixed_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
 def slotted_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
     """Return the mean freshness of pages, weighted by utility, if one page a slot is drawn with these shares (eq. 3).
 
-    `shares` has one number per page. The changes of the pages are probabilities of a change in a slot.
+    `shares` has for each page the share of slots in which it is drawn. The `changes` of the pages are probabilities of
+    a change in a slot. Raises FieldError if `shares` are not such numbers.
     """
     p, d = numbers("rates", shares, pages.size), pages.changes
     return pages.mean(np.divide(p, p + d - p * d, out=np.ones_like(d), where=d > 0))
@@ -152,7 +153,7 @@ def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: objec
 
 @formula("crawl-policies", AT_INTERVALS, groups=OF_POLICIES, metrics=("freshness", "share_of_optimum"), check=_pages)
 def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, budget: Budget) -> Values:
-    """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
+    """Mean freshness, weighted by worth, by policies at fixed intervals (Crawl eq. 6), and its share of the largest.
 
     The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
     """
@@ -171,7 +172,8 @@ def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, bu
 def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages:
     """Return the pages that these arguments of a formula describe, with changes that are probabilities in a slot.
 
-    Raises FieldError for a probability above 1, and FieldsError if the arguments do not fit together.
+    The change rates are taken as probabilities. Raises FieldError for one above 1, and FieldsError if the arguments do
+    not fit together.
     """
     pages = _pages(sources, rates, weights)
     if float(pages.changes.max()) > 1:
@@ -182,7 +184,7 @@ def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages
 
 @formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
 def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
-    """Weighted freshness in slots (eq. 3, Problem 1) by policies that draw the pages, and its share of the largest.
+    """Mean freshness, weighted by worth, where policies draw a page a slot (eq. 3), and its share of the largest.
 
     It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
 
@@ -219,7 +221,9 @@ def crawl_threshold(
     budget: Budget,
     intervals: Literal["exponential", "constant"] = "exponential",
 ) -> Values:
-    """Worth over change rate of pages: the smallest that is refreshed, the threshold, and the largest that is not.
+    """Worth over change rate of pages: the smallest of those refreshed, the threshold, and the largest of the others.
+
+    Also how many pages are refreshed and how many never are, of those that change at all.
 
     intervals: between refreshes of a page: exponential (Algorithm 2) or constant
     """
@@ -246,6 +250,8 @@ def crawl_rates(
 ) -> Values:
     """How often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
 
+    Rates are refreshes per unit of time, or shares of slots; the threshold is in worth over change rate.
+
     intervals: exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)
     """
     optimum, basis = OPTIMA[intervals]
@@ -257,7 +263,9 @@ def crawl_rates(
 
 @formula("crawl-freshness", AT_RANDOM, groups=("exponential", "constant", "slots"), metrics=("freshness",))
 def crawl_freshness(utilities: Utilities, changes: Changes, rates: tuple[NotNegative, ...]) -> Values:
-    """Weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
+    """Mean freshness of pages, weighted by worth: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
+
+    The last is there only if rates and chances of a change can be those of slots, so at most 1.
 
     rates: refreshes of each per unit of time, or the share of slots
     """

@@ -61,9 +61,11 @@ def age_lead(larger: Law, smaller: Law) -> Extremes:
 
 
 def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
-    """Return the lowest and the highest lead over all t: by how much lags beyond t are rarer in the first of two cases.
+    """Return the lowest and the highest lead over all t >= 0: by how much lags beyond t are rarer in the first of two
+    cases.
 
-    `downloads` and `updates` have the laws of the first and the second case.
+    The lead is a difference of probabilities, P(lag > t) in the second case minus that in the first. `downloads` and
+    `updates` are pairs: the law in the first case and that in the second.
     """
 
     def lead(t: Array) -> Floats:
@@ -77,16 +79,19 @@ def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
 
 
 def _scales(*laws: Law) -> Floats:
-    """Return rising points from 0 on: where the laws jump and bend, and points between of all their sizes."""
+    """Return rising points from 0 on: where the laws jump or bend, and 200 more, equal factors apart.
+
+    These go from a hundredth of the first such place to twice the last.
+    """
     marks = np.concatenate([np.append(jumps(law), soft_marks(law)) for law in laws])
     marks = marks[marks > 0]
     return np.unique(np.concatenate([[0.0], marks, np.geomspace(marks.min() / 100, marks.max() * 2, POINTS)]))
 
 
 def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
-    """Return the lowest and the highest value of a continuous function f of an array.
+    """Return the lowest and the highest value of a continuous function f between the first and the last of `points`.
 
-    They are searched at `points` and then again and again around the best of them.
+    It takes and returns arrays. They are searched at the points, which rise, and then again and again around the best.
     """
 
     def highest(f: Callable[[Array], Array]) -> float:
@@ -101,7 +106,7 @@ def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
 
 
 def _require_same_mean(larger: Law, smaller: Law, **_: object) -> None:
-    """Raise FieldError if the laws differ in their means."""
+    """Raise FieldError if the means of the two laws differ by more than rounding."""
     if abs(larger.mean - smaller.mean) > SAME_MEAN * larger.mean:
         wrong = f"a mean of {smaller.mean:g} beside one of {larger.mean:g}"
         raise FieldError("smaller", wrong, "laws of the same rate")

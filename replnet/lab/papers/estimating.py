@@ -90,9 +90,11 @@ def _log_choices(n: int) -> Floats:
 
 
 def count_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float, float]:
-    """Return the mean and the standard error of an estimate of the change rate by how many of `visits` saw a change.
+    """Return the mean and the standard deviation of an estimate of the change rate by how many of `visits` saw a
+    change.
 
-    `name` is one of BY_COUNT, and `ratio` the mean number of changes between two visits, which is what is estimated.
+    `name` is one of BY_COUNT, and `ratio` the mean number of changes between two visits, which is what is estimated:
+    both results are in changes between two visits.
     """
     chances, estimates = visit_chances(np.array(ratio), visits), BY_COUNT[name](np.arange(visits + 1.0), visits)
     mean = float(chances @ estimates)
@@ -100,10 +102,11 @@ def count_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float,
 
 
 def time_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float, float]:
-    """Return the mean and the standard error of an estimate of the change rate by the times of last modification.
+    """Return the mean and the standard deviation of an estimate of the change rate by the times of last modification.
 
     `name` is one of LAST_MODIFIED, and `ratio` the mean number of changes between two visits, which is what is
-    estimated. They are infinite where the summed time since the last changes may be too small.
+    estimated. Both results are in changes between two visits, and may be infinite for one visit or two, as the times
+    since the last changes by which the estimate is divided may then be near 0.
     """
     coefficients = LAST_MODIFIED[name](np.arange(visits + 1.0), visits)
     # If every visit saw a change T is the sum of n times, near 0 with density in proportion to T^(n - 1).
@@ -145,7 +148,7 @@ Visits = Annotated[
 
 @formula("rate-estimators", BINOMIAL, groups=OF_ESTIMATES, metrics=("bias", "standard_error"))
 def rate_estimators(ratio: Positive, visits: Visits) -> Values:
-    """Bias and standard error of estimates of a change rate, as shares of the rate.
+    """Bias and standard error of each of five estimates of a change rate, as shares of the true rate.
 
     ratio: r, changes between two visits on average
     """
@@ -171,7 +174,9 @@ def estimated_allocation(
     interval: Positive | None = None,
     order: OrderName = "fixed",
 ) -> Values:
-    """Freshness if synchronisations are shared out as is best for estimated change rates, and the share of it lost.
+    """Freshness if synchronisations are shared out as is best for estimated change rates, and the share lost by errors.
+
+    Beside each estimate there are known rates, of which no share is lost, and equal shares for all elements.
 
     rates: how often the elements change
     weights: how many of each there are; equally many if left out

@@ -56,9 +56,9 @@ def level_rates(
 ) -> Values:
     """Rates that keep a cascade fresh at any depth (V-D, eq. 29), and the load of the source and of the replicas.
 
-    Of the last level: its rate, and how fresh it is. With slow levels on top, with equal rates that reach the same
-    there, and with fast levels on top: how many downloads the source answers per unit of time, and how many a replica
-    makes on average.
+    Of the last level: its rate, and how fresh it is; and how fresh a level at any depth is, at least. With slow levels
+    on top, with equal rates that reach the same there, and with fast levels on top: how many downloads the source
+    answers per unit of time, and how many a replica makes on average.
 
     updates: their rate; they are Poisson
     growth: rho, above 1 for a freshness that does not vanish
@@ -86,7 +86,7 @@ def level_rates(
 
 
 def _log_limit(growth: float) -> float:
-    """Return the logarithm of the product of 1 - (i + 1)^-growth over all levels i = 1, 2, ...
+    """Return the natural logarithm of the product of 1 - (i + 1)^-growth over all levels i = 1, 2, ...
 
     It is minus infinity if the growth is 1 or less.
     """

@@ -102,7 +102,7 @@ def _cascade(downloads: Sequence[Law]) -> InformationAge:
 
 @formula("constant-gain", THEOREM_3, metrics=("freshness",))
 def freshness_gain(updates: Updates, downloads: Downloads) -> float:
-    """The freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
+    """The freshness that constant intervals would add at the same rate of downloads, never negative (Theorem 3)."""
     best = direct(Constant(period=downloads.mean)).freshness(updates).value
     # Where there is nothing to gain the difference is rounding of either sign.
     return max(best - direct(downloads).freshness(updates).value, 0.0)
@@ -110,7 +110,10 @@ def freshness_gain(updates: Updates, downloads: Downloads) -> float:
 
 @formula("constant-saving", "P2P eq. 8, IV-B", groups=("given", "constant"), metrics=("rate", "saved"))
 def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily) -> Values:
-    """The downloads per unit of time that a freshness takes, and the share of them that constant intervals save."""
+    """The rate of downloads that a freshness takes, and the share of it that constant intervals save (eq. 8, IV-B).
+
+    Rates are downloads per unit of time, at intervals of the given law and at constant ones.
+    """
     given_rate, constant_rate = (
         download_rate(target, updates, partial(at_rate, family)) for family in (downloads, "constant")
     )
@@ -127,7 +130,7 @@ def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily)
 
 
 def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(R_V > y), the chance that a copy found fresh at a random time stays so for more than y (eq. 16).
+    """Return P(R_V > y), the chance that a copy found fresh at a random time stays fresh for longer than y (eq. 16).
 
     It is exact for cascades.
     """
@@ -135,7 +138,7 @@ def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
 
 
 def on_duration_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(V > y), the chance that a copy that becomes fresh stays so for more than y (eq. 19).
+    """Return P(V > y), the chance that a copy that has just become fresh stays fresh for longer than y (eq. 19).
 
     It is exact for cascades.
     """
@@ -153,6 +156,9 @@ def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
 def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -> Values:
     """How long the last copy of a cascade stays fresh: E[V], P(V > y), P(R_V > y) and r(y) (eq. 16 to 19, 24 to 27).
 
+    V is the time from becoming fresh to becoming stale, R_V what is left of it at a random instant at which the copy is
+    fresh, and r(y) the chance that a copy is fresh at a random instant and stays so for longer than y.
+
     time: y
     """
     copy = _cascade(downloads)
@@ -166,9 +172,10 @@ def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -
 
 
 class Size(NamedTuple):
-    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve.
+    """A system that meets its target: the number of its replicas, the rates of downloads and polls of each, how many
+    peers each poll asks, and the rate of the queries that all replicas together serve.
 
-    Rates and queries are per unit of time.
+    Rates are per unit of time; the number of replicas may be a fraction where there is no cluster.
     """
 
     replicas: float
@@ -182,7 +189,7 @@ class Size(NamedTuple):
 def service_rate(
     bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """The queries per unit of time that all replicas can serve, R of (1) (eq. 30).
+    """The queries per unit of time that all replicas together can serve (eq. 30); negative if pulls alone are too many.
 
     replicas: m, how many
     downloads: lambda, downloads of each per unit of time
@@ -233,7 +240,11 @@ def poll_rate(
 
 @formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
 def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Size:
-    """The best system without polls or redundant queries, (2) (eq. 31 to 33)."""
+    """The system without polls or redundant queries that serves most queries and meets the target (eq. 31 to 33).
+
+    Its replicas, not a whole number, the downloads and polls of each, the peers of a poll, and the queries served.
+    Raises UnreachableError if the target takes more than the bandwidth.
+    """
     rate = download_rate(target, updates, partial(at_rate, downloads))
     if rate > bandwidth:
         raise UnreachableError(
@@ -284,7 +295,9 @@ def cooperative(
 
 
 def peak(value: Callable[[int], float], start: int) -> int:
-    """Return the whole number from `start` on at which `value`, which rises and then falls, is largest."""
+    """Return the whole number, `start` or above, at which the function `value`, which rises and then falls, is
+    largest.
+    """
     below, best = start, start
     above = max(start + 1, math.ceil(start * STEP))
     while value(above) > value(best):
@@ -313,7 +326,9 @@ def peak(value: Callable[[int], float], start: int) -> int:
 def cluster_freshness(
     updates: Updates, downloads: Downloads, polls: LawField, replicas: Replicas, peers: Peers = 1
 ) -> Prediction:
-    """The share of time in which a replica is fresh that polls others (VI, for which the paper has no formula).
+    """The share of time in which a replica of a cluster, which downloads and polls others, is fresh (VI).
+
+    The paper has no formula for it.
 
     polls: the law of the times between polls
     """
@@ -322,7 +337,7 @@ def cluster_freshness(
 
 @formula("fast-polls", "P2P Thm 6", groups=("cluster",), metrics=("freshness",))
 def fast_polls(updates: Updates, downloads: Downloads, replicas: Replicas) -> Prediction:
-    """The limit of freshness as polls become infinitely frequent (Theorem 6)."""
+    """The limit of the freshness of replicas that poll one another as polls become infinitely frequent (Theorem 6)."""
     return fast_poll_limit(downloads, replicas).freshness(updates)
 
 
@@ -334,7 +349,11 @@ def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Pre
 
 @formula("redundant-size", SUPERPOSED, groups=("redundant", "redundant / independent"), metrics=SIZES)
 def redundant_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily, ask: Ask) -> Values:
-    """The best number of replicas for queries to several, and the gain (eq. 34, 35, Table II)."""
+    """The best system where queries ask several replicas, and its gain (eq. 34, 35, Table II).
+
+    Its queries per unit of time, its replicas and the downloads of each; and the ratio of each of these to that of the
+    best system where a query asks one replica.
+    """
     shared_arguments = (bandwidth, target, updates, downloads)
     size, plain = redundant(*shared_arguments, ask), non_cooperative(*shared_arguments)
     for name in SIZES:
@@ -353,6 +372,9 @@ def cooperative_size(
     peers: Peers = 1,
 ) -> Size:
     """The queries that replicas which poll one another serve, if they poll as rarely as the target allows (VI-D).
+
+    Queries are per unit of time, of all replicas together. Beside them there are the downloads and polls of each
+    replica, and the peers that a poll asks.
 
     polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
     """

@@ -44,7 +44,9 @@ Period = Annotated[Positive, "the period of the downloads"]
 
 @formula("phase-lock", LOCKED, groups=ENDS, metrics=("staleness",))
 def phase_lock(updates: Positive, downloads: Period) -> Values:
-    """The staleness of a copy, by the phase at which constant downloads meet constant updates for good; (1).
+    """The share of time in which a copy is stale, by the phase at which constant downloads and updates meet (1).
+
+    Lowest, mean and highest over all phases; these are equal where no phase lasts.
 
     updates: the period of the updates
     """
@@ -60,7 +62,9 @@ def phase_lock(updates: Positive, downloads: Period) -> Values:
 
 @formula("queries-in-phase", ASKED, groups=ENDS, metrics=("freshness",))
 def queries_in_phase(updates: Updates, downloads: Period, queries: Positive) -> Values:
-    """The share of queries that find a copy fresh, by the phase at which constant queries meet constant downloads; (3).
+    """The share of queries that find a copy fresh, by the phase at which constant queries and downloads meet (3).
+
+    Lowest, mean and highest over all phases; these are equal where no phase lasts.
 
     queries: the period of the queries
     """

@@ -76,12 +76,12 @@ Lag = Annotated[NotNegative, "a time"]
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that at least one of independent sources is fresh, from the staleness of each."""
+    """Predict the chance that at least one of independent sources is fresh; `stale` has the staleness of each."""
     return _combine(1 - math.prod(part.value for part in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that all of independent sources are fresh, from the staleness of each."""
+    """Predict the chance that all of independent sources are fresh; `stale` has the staleness of each."""
     return _combine(math.prod(1 - part.value for part in stale), stale, SOURCES)
 
 
@@ -105,9 +105,10 @@ def independently(family: Family, rate: float, replicas: int | Literal["many"]) 
 
 
 def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the source penalty (eq. 42) or the update penalty (eq. 50) of a copy, as `kind` says.
+    """Predict the source penalty (eq. 42) or the update penalty (eq. 50) of a copy, as `kind`, source or update, says.
 
-    `by` is the weight of the time since a missed update. Raises FieldError for any other kind.
+    Both are mean costs at a random instant; `by` is the weight, the cost by the time since a missed update. Raises
+    FieldError for any other kind.
     """
     if kind not in ("source", "update"):
         raise FieldError("penalty", f"{kind!r} is not known", "source or update")
@@ -124,7 +125,9 @@ def extra_bandwidth(
     penalty: PenaltyName = "update",
     weight: WeightText,
 ) -> Prediction:
-    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
+    """The bandwidth that replicas without coordination need beyond that of replicas in turns, for the same penalty.
+
+    It is a share of the bandwidth in turns: 1 is twice as much in all.
 
     Raises UnreachableError where none is enough, as with heavy tails whose penalty is infinite.
 
@@ -185,7 +188,7 @@ def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> P
 def _combine(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
     """Return the prediction of a value that follows from `parts` by the formula `basis`.
 
-    It rests on the bases of all of them, and its error is at most the sum of theirs.
+    It rests on the bases of all of them and on `basis`, and its accuracy is the sum of theirs.
     """
     whole = joint_basis([*(Basis(part.kind, part.source, part.assumes) for part in parts), basis])
     return Prediction(value, whole.kind, whole.source, whole.assumes, sum(part.accuracy for part in parts))
@@ -214,10 +217,12 @@ def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -
 def cost(
     rates: Sequence[float], updates: Sequence[Law], queries: Sequence[float], by: Weight | str, kind: Kind = "update"
 ) -> float:
-    """Return the sum over sources of share of queries times penalty (as in eq. 66), under constant downloads.
+    """Return the mean penalty that a query meets under constant downloads: the sum over sources of its share of queries
+    times its penalty (as in eq. 66).
 
     There is a download rate, a law of updates and a share of queries for each source; sources without queries cost
-    nothing. `by` is the weight of the time since a missed update, and `kind` says which penalty it is.
+    nothing. `by` is the weight of the time since a missed update, and `kind` says which penalty it is, source or
+    update.
     """
     w, shares = weight(by), shares_of_queries(queries, len(updates))
     return math.fsum(
@@ -234,7 +239,9 @@ POPULARITY = ("popularity uniform", "popularity by updates")
 
 @formula("crawl-rate", CRAWL, groups=POPULARITY, metrics=("pages_per_second", "gigabits_per_second"))
 def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: Positive, page: Positive) -> Values:
-    """The pages a second that keep very many sources within so many missing updates each.
+    """The pages and gigabits a second that keep very many sources within so many missing updates each.
+
+    That is if all sources are equally popular, and if they are popular in proportion to their updates.
 
     sources: how many there are
     rate: E[mu], their mean number of updates a day
@@ -258,6 +265,8 @@ def staleness(updates: Updates, downloads: Downloads) -> Prediction:
 def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = None) -> float:
     """The constant downloads that the Poisson formula asks for, over those that a freshness takes (VI-B, Fig. 10(b)).
 
+    Both are rates at which the freshness is met: one under Poisson updates, the other under the given ones.
+
     mean: the time between updates that it is given; their mean if left out
     """
     poisson = Exponential(mean=mean or updates.mean)
@@ -267,7 +276,7 @@ def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = Non
 
 @formula("lag-tail", Basis("exact", "Staleness eq. 38", penalties.INDEPENDENT), metrics=("beyond_lag",))
 def lag_tail(updates: Updates, downloads: Downloads, lag: Lag) -> float:
-    """The chance that a stale copy has been stale for longer than a lag (eq. 38)."""
+    """The chance that a copy that is stale at a random time has been stale for longer than a lag (eq. 38)."""
     return penalties.lag_tail(direct(downloads), updates, lag)
 
 
@@ -304,7 +313,9 @@ def _one_share_each(updates: tuple[Law, ...], queries: tuple[float, ...], **_: o
 def least_penalty(
     updates: LawList, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
 ) -> Values:
-    """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case).
+    """The rates at which constant downloads cost least, of the first ten sources, and the mean cost of all by queries.
+
+    Eq. 66, of which eq. 71 and 72 are a case.
 
     updates: of each source, the law of the times between updates
     queries: of each, the share of queries that are for it

@@ -89,7 +89,8 @@ class Pair(NamedTuple):
 def uniform_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
     """Return the mean freshness and age of elements that are all synchronised at `frequency` (Sync App. C).
 
-    Changes are Poisson, and `rates` is the law of their rates over elements. Raises FieldError if the rates have an
+    Changes are Poisson, and `rates` is the law of their rates over elements; `order` is that of synchronisation. The
+    frequency is per unit of time, and the age in units of time. Raises FieldError if the rates have an
     infinite mean or the frequency is not above 0.
     """
     _require_finite(rates, frequency)
@@ -131,7 +132,9 @@ def mean_interval(rates: Law) -> float:
 
 
 def _mean(value: Callable[[Array], Array], rates: Law) -> float:
-    """Return the mean of value(L) for a rate L of the law `rates`; `value` is an increasing function of an array."""
+    """Return the mean of value(L) over rates L of the law `rates`; `value` is increasing, and takes and returns
+    arrays.
+    """
     bends = [float(rates.tail(b)) for b in rates.breaks]
     integral = TailIntegral(lambda share: value(rates.isf(share)), around=0.5, bends=bends, end=1.0)
     return float(integral.before(1.0))
@@ -209,7 +212,8 @@ def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights:
 
 
 def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Return the mean age over elements and time (Thm 1); infinite if one that changes is never synchronised.
+    """Return the mean age over elements and time, in units of time (Thm 1); infinite if a changing one is never
+    synchronised.
 
     Elements change at `rates` and are synchronised at `frequencies`, in this order of synchronisation. `weights` are
     how many there are of each, equally many if None.
@@ -229,16 +233,18 @@ def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Fl
 def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
     """Return the frequencies at which one more synchronisation per unit of time gains `gain` of the goal (eq. 16).
 
-    There is one for each of `rates`, change rates above zero. These are the graphs of Fig. 10, 17, 18.
+    There is one, per unit of time, for each of `rates`, change rates above zero; 0 where even the first gains less. The
+    gain is in freshness, or in units of time by which the age falls. These are the graphs of Fig. 10, 17, 18.
     """
     rates = np.asarray(rates, dtype=float)
     return at_price(order, goal, np.ones(rates.shape), rates, gain)
 
 
 def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal = "freshness") -> float:
-    """Return the gain of the goal from one more synchronisation, the same for all elements of a best allocation.
+    """Return the gain of the goal from one more synchronisation per unit of time, which all elements of a best
+    allocation share.
 
-    It is that of the element that changes most slowly, of those that change at all.
+    It is taken at the element that changes most slowly, of those that change at all, and above 0 for the age too.
     """
     # The slowest that changes is the last to be given up.
     at = int(np.argmin(np.where(rates > 0, rates, np.inf)))
@@ -247,9 +253,10 @@ def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal
 
 
 def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
-    """Return the change rate of the elements that get the highest frequency, and that frequency.
+    """Return the change rate of the elements that get the highest frequency, and that frequency, per unit of time.
 
-    All elements gain as much freshness from one more synchronisation per unit of time: `gain`.
+    Frequencies are those at which one more synchronisation per unit of time gains every element the same freshness,
+    `gain`.
     """
     losses = fit_curve(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13)
     slope = losses.derivative()
@@ -263,7 +270,8 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
 
 
 def fresh_at(time: Array, changes: float, often: float, window: float, share: float = 1.0) -> Floats:
-    """Return the freshness, at times of the day from 0 to 1, of elements that are synchronised by a window of it.
+    """Return the share of elements that are fresh at times of the day, from 0 to 1, where a window of it is for
+    synchronisations.
 
     `changes` is how often each changes in a day and `often` how often it is synchronised. `window` is the length of the
     window, with which the day begins, and `share` the share of synchronisations that fall into it, the others into the
@@ -294,7 +302,7 @@ def _fresh_since(time: Floats, end: float, changes: float, window: float, share:
 
 
 def _integrals_of_the_day(changes: float, often: float, window: float, share: float) -> tuple[float, float]:
-    """Return the integrals of the freshness of elements over the window of the day, and over the rest of the day.
+    """Return the integrals of the freshness of elements over the window of the day, and over the rest, in days.
 
     `changes` is how often each changes in a day and `often` how often it is synchronised. `window` is the length of the
     window, with which the day begins, and `share` that of the synchronisations in it.
@@ -314,8 +322,8 @@ def _integrals_of_the_day(changes: float, often: float, window: float, share: fl
 def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
     """Return the summed benefit of elements from their synchronisations in a day, as in Table 4.
 
-    There are two numbers by element: of equal parts of the day, in each of which it changes once, and of
-    synchronisations.
+    Benefits are shares of the day, gained by copies that are up to date. Each element has two numbers: its equal
+    `parts` of the day, in each of which it changes once, and its `synchronisations` in the day.
     """
     return sum((_benefit(n, k) for n, k in zip(parts, synchronisations, strict=True)), Fraction(0))
 
@@ -350,7 +358,7 @@ def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
     """Return freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
 
     They change daily, weekly, monthly, every four months and yearly; `heights` are their shares (Fig. 12). The `policy`
-    is uniform, proportional or optimal, the best for each of the two. A month has so many days.
+    is uniform, proportional or optimal, the best for each of the two. `month` is its length in days.
     """
     intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
     rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
@@ -368,8 +376,8 @@ def table_6_fits(
     """Return all heights, shares of pages, whose freshness and ages in Table 6 lie in the accepted ranges.
 
     Each is a tuple of the shares of pages that change daily, weekly, monthly, every four months and yearly: the first
-    two as given, the others on a grid of `step`. A month has so many days. `accepts` has the ranges by policy. Policies
-    are tried in its order: cheap ones first rule most heights out.
+    two as given, the others on a grid of `step`. `month` is its length in days. `accepts` has by policy the ranges of
+    freshness and of age in days; policies are tried in its order, and cheap ones first rule most heights out.
     """
     count = round((1 - daily - weekly) / step)
     counts = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
@@ -410,7 +418,9 @@ def _pair(group: str, values: Iterable[Array]) -> Values:
 
 @formula("orders", ORDERED, groups=(*ORDERS, "fixed / random", "fixed / purely random"), metrics=PAIR)
 def orders(ratio: Positive) -> Values:
-    """Freshness and age by the order of synchronisation, and the fixed order over the others; ages in mean intervals.
+    """Freshness and age by the order of synchronisation, and those of the fixed order over those of the others.
+
+    Ages are in mean intervals of synchronisation.
 
     ratio: r, changes per synchronisation
     """
@@ -438,7 +448,9 @@ OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / prop
 
 @formula("gamma-rates", GAMMA, groups=OF_GAMMA, metrics=PAIR)
 def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
-    """Elements whose change rates follow a gamma law, in fixed order; ages in mean intervals of synchronisation.
+    """Freshness and age of elements whose change rates follow a gamma law, in fixed order, by allocation.
+
+    Ages are in mean intervals of synchronisation. There are ratios of the two allocations, too.
 
     ratio: r, changes per synchronisation on average
     spread: standard deviation of the change rates over their mean
@@ -453,7 +465,9 @@ def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
 
 @formula("change-rates", RATES, groups=("uniform", "proportional"), metrics=PAIR)
 def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixed") -> Values:
-    """Elements whose change rates follow a law, synchronised alike or in proportion to their change rates.
+    """Freshness and age of elements whose change rates follow a law, synchronised alike or in proportion to these.
+
+    Ages are in units of time.
 
     rates: the law of the change rates, such as lognormal(sigma=1, mean=2)
     """
@@ -476,6 +490,8 @@ def window_of_the_day(
     changes: Positive, synchronisations: Positive, window: Share, share: Share = 1.0, time: NotNegative | None = None
 ) -> Values:
     """Freshness over the day where synchronisations fall into a window of it, in fixed order.
+
+    There are means over the window, the rest and the whole day, and the freshness at a time of the day if one is given.
 
     changes: of an element in a day
     synchronisations: of an element in a day
@@ -520,6 +536,8 @@ Numbers = Annotated[tuple[int, ...], BeforeValidator(_whole_numbers)]
 def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
     """The gain of synchronisations at equal distances, of elements that change once in each part of a day.
 
+    It is a share of the day, summed over elements: as they are shared out, and if as many are shared out as is best.
+
     parts: by element, the equal parts of a day in each of which it changes
     synchronisations: by element, how many there are in a day: a list, or a text such as 9 + 1
     """
@@ -547,7 +565,9 @@ def allocation(
     order: OrderName = "fixed",
     rate: Positive | None = None,
 ) -> Values:
-    """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate.
+    """Freshness and age of elements that share a budget of synchronisations, by allocation.
+
+    With a `rate`, also how often an element that changes at that rate is synchronised per unit of time.
 
     rates: how often the elements change
     weights: how many of each there are; equally many if left out

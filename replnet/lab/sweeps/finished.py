@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 
 def open(folder: str | File) -> Sweep:
-    """Return the sweep of a run directory, finished or not.
+    """Return the sweep of a run directory, finished or not; a run that `emulate` kept is one of a single cell.
+
+    Nothing is changed there. Raises RefusedError if no sweep or run wrote it.
 
     >>> _ = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
     >>> rn.open("runs/fig3").experiment.title
@@ -43,7 +45,8 @@ def open(folder: str | File) -> Sweep:
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
     """Return the differences of two runs, first minus second, as a DataFrame; `attrs["verdict"]` is over all of them.
 
-    There is a row for each cell, group and metric that both have measured. Raises ValueError if there are none.
+    Runs are given as directories or as sweeps. There is a row for each cell, group and metric that both have measured,
+    with both values, their difference and its interval. Raises ValueError if there are none.
 
     >>> for seed in (1, 2):
     ...     _ = rn.sweep("p2p/fig3", f"runs/{seed}", quick=True, overrides=[f"run.seed={seed}"], workers=0)
@@ -67,8 +70,9 @@ FAILURES = "failures.json"  # in a run directory: cells that failed the last tim
 class Sweep(TabularResult):
     """A sweep: an experiment and the records of its finished cells, by their keys.
 
-    `failures` says by key why other cells failed, `folder` is the run directory, if there is one, and `about` has what
-    that says of the run's commit, machine and provenance.
+    `failures` says by key why other cells failed, `stopped` why the sweep ended early, or "", `folder` is the run
+    directory, if there is one, and `about` what that says of commit, machine, provenance and note. `paths` are the
+    replications of a run that `emulate` kept, whose only cell they make up.
     """
 
     experiment: Experiment
@@ -108,7 +112,7 @@ class Sweep(TabularResult):
 
     @cached_property
     def done(self) -> int:
-        """The number of cells that are finished."""
+        """The number of cells that are finished; one that failed, or whose run goes on, does not count."""
         records = (self.records.get(cell.key) for cell in self.cells)
         return sum(record is not None and not record.get("unfinished") for record in records)
 
@@ -128,9 +132,10 @@ class Sweep(TabularResult):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The rows of the table: those of finished cells, of the metrics and groups that the experiment keeps.
+        """The rows of the table with their cells: those of finished cells, judged, of the metrics and groups that the
+        experiment keeps, beside printed and expected values; and one for each cell that failed.
 
-        Nothing else is judged, shown or claimed.
+        Of a cell that differed they are those of its longer run, if that is finished.
         """
         judged = self._judge(self.final) if self.differing else self._first
         return with_stated_values(judged, self.experiment.printed, self.experiment.expected)
@@ -146,12 +151,12 @@ class Sweep(TabularResult):
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table as plain data."""
+        """The rows of the table, each a mapping from columns to plain data."""
         return [line.data() for line in self.lines]
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
+        """The rows as a pandas DataFrame, the axes as its first columns."""
         return table_of_rows(self.rows, self.experiment.axes)
 
     @cached_property
@@ -177,13 +182,15 @@ class Sweep(TabularResult):
 
     @property
     def verdict(self) -> str:
-        """`agree`, `differ` or `unresolved` over all rows; a claim that fails differs, unless the paper is wrong."""
+        """The worst verdict of all rows: `agree`, `differ` or `unresolved`; also `differ` if a claim without erratum
+        fails.
+        """
         failed = any(claim.fails and claim.erratum is None for claim in self.claims)
         return worst_verdict([*(line.row.verdict for line in self.lines), *(["differ"] if failed else [])])
 
     @property
     def incomplete(self) -> str:
-        """A text that says what is missing, and why; empty if nothing is."""
+        """A text that says which cells or replications are missing, and why; empty if none are."""
         words = [self.stopped] if self.stopped else []
         if self.done < len(self.cells):
             words.append(f"{self.done} of {len(self.cells)} cells are finished")
@@ -202,7 +209,9 @@ class Sweep(TabularResult):
 
     @property
     def events(self) -> int:
-        """The number of events that were emulated in all cells."""
+        """The number of events emulated in all finished cells, of a cell that was run longer those of its longer
+        run.
+        """
         return sum(int(record["events"]) for record in self.final.values())
 
     @cached_property
@@ -213,7 +222,8 @@ class Sweep(TabularResult):
 
     @cached_property
     def draws(self) -> dict[tuple[str, str], tuple[Any, Any]]:
-        """The measured amounts, and the wholes of which they are shares, of every replication, by group and metric.
+        """Two arrays by (group, metric) with an element per replication: measured amounts, and the wholes of which they
+        are shares.
 
         Only a run in a directory that `emulate` made has them; it is empty for others.
         """
@@ -221,16 +231,19 @@ class Sweep(TabularResult):
 
     @cached_property
     def samples(self) -> Any:
-        """The measurements of every replication of a run that `emulate` kept in a directory, as a DataFrame."""
+        """The measurements of every replication of a run that `emulate` kept in a directory, as a DataFrame.
+
+        It is empty for other sweeps.
+        """
         return samples_frame(self.draws)
 
     @property
     def hash(self) -> str:
-        """A hash of the table, equal for equal tables."""
+        """A hash of the table as text, equal for equal tables."""
         return digest(canonical_json(self.rows))
 
     def plot(self, metric: str | None = None) -> Any:
-        """Return a matplotlib Figure of one metric; if none is named, of what the experiment draws."""
+        """Return a matplotlib Figure of one metric over an axis; if none is named, of what the experiment draws."""
         return replnet.show.plot(self, metric)
 
     def _repr_html_(self) -> str:

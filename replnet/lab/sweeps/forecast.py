@@ -21,10 +21,10 @@ SAMPLE = 5  # cells that are looked at, the smallest and the largest among them
 @final
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate of what a sweep will take: `seconds` are of one CPU, `memory` is in bytes for each worker.
+    """An estimate of what the cells of a sweep that are not finished will take: `events`, and `seconds` of one CPU.
 
-    `cells` counts all of them, `finished` those that are done, `sampled` those that were looked at, and `events` those
-    of the rest.
+    `memory` is in bytes for each worker. `cells` counts all cells, `finished` those that are done, and `sampled` those
+    that were looked at. `failed` is the error of one that could not be run, or "".
     """
 
     cells: int
@@ -39,7 +39,8 @@ class Forecast:
 def forecast(cells: Sequence[Cell], finished: Container[str], progress: Progress | None = None) -> Forecast:
     """Estimate what the cells whose keys are not in `finished` will take; a few of them are emulated briefly.
 
-    A cell that fails counts for nothing, and the last such is named in `failed`.
+    `progress` is called with the share of these that is done and a text. A cell that fails counts as taking no time,
+    and the last such is named in `failed`.
     """
     left = sorted((cell for cell in cells if cell.key not in finished), key=cost)
     # Cells that differ in their rates alone have one cost: the order of the axes then says which lie between which.

@@ -39,9 +39,10 @@ Stated = tuple[Any, str]  # a StatedValue or None, and how a row compares with i
 @final
 @dataclass(frozen=True)
 class Line:
-    """A row of the table, with the cell that it is from, and what is printed and expected beside it.
+    """A row of the table, with the cell that it is from, and the values that are printed and expected beside it.
 
-    Both are pairs of a stated value, or None, and a word on how the row compares with it, which may be empty.
+    `printed` and `expected` are pairs: a stated value, or None, and how the row compares with it: agree, contradicts,
+    unresolved, or "" where there is nothing to compare.
     """
 
     cell: Cell
@@ -54,7 +55,9 @@ class Line:
         return self.row.group if name == GROUP else self.cell.values[name]
 
     def is_about(self, at: Mapping[str, Any]) -> bool:
-        """Whether the row has these values of axes, `at`, of which `group` is the row's own group."""
+        """Whether the row has these values, `at`, by the names of axes; under `group` it is the row's group that
+        counts.
+        """
         return all(same_value(self.at(name), value) for name, value in at.items())
 
     def data(self) -> dict[str, Any]:
@@ -74,8 +77,9 @@ def judged_lines(
 ) -> list[Line]:
     """Return the rows of the cells that have records, of these metrics and groups, judged together.
 
-    `records` and `failures` are by the keys of cells; no metrics or no groups stand for all. Rows are in the order of
-    the cells, and a cell that failed has one row more, which says why.
+    `records` and `failures`, which has the reasons, are by the keys of cells; an empty `measure` stands for all
+    metrics, empty `groups` for all groups. Rows are in the order of the cells, each with its verdict, and a cell that
+    failed has one row more, whose note says why.
     """
     rows_of_cells: list[tuple[Cell, Row]] = []
     for cell in cells:
@@ -96,7 +100,11 @@ def judged_lines(
 def with_stated_values(
     rows: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]
 ) -> list[Line]:
-    """Return these rows with the values that are printed and expected beside them, and a word on how they compare."""
+    """Return these rows in their order with the printed and the expected value beside each, and how it compares with
+    them.
+
+    Of `printed` and `expected` each row gets the value that is about it, if there is one.
+    """
     stated = zip(rows, _compare_with_values(rows, printed), _compare_with_values(rows, expected), strict=True)
     return [Line(line.cell, line.row, printed_value, expected_value) for line, printed_value, expected_value in stated]
 
@@ -134,7 +142,7 @@ def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) ->
 def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
     """Return the rows, given as plain data, as a DataFrame with the columns of the axes first.
 
-    What a row does not have is NaN or empty.
+    What a row does not have is NaN or empty. Without rows the frame has the usual columns.
     """
     import pandas as pd
 
@@ -186,7 +194,7 @@ def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, A
 
 
 def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
-    """Return the measured rows of a sweep by the values of these axes, the group and the metric.
+    """Return the measured rows of a sweep, by keys of the values of these axes, then the group and the metric.
 
     Raises ValueError if two rows are at one place, as another axis varies.
     """

@@ -35,9 +35,10 @@ Case = Sequence[Sequence[Pair]]  # the ways in which a case may hold, each with 
 @final
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim and whether it holds, measured and predicted; None where that could not be told.
+    """A claim in words, and whether it holds, as measured and as predicted; None where that could not be told.
 
-    `detail` says in words what breaks it, or is too close to tell.
+    `detail` says in words what breaks the claim, or that it is too close to tell; it is empty if there is nothing to
+    say. `erratum` is the name of the mistake of the paper that a failure shows, if there is one.
     """
 
     text: str
@@ -48,12 +49,12 @@ class CheckedClaim:
 
     @property
     def fails(self) -> bool:
-        """Whether something speaks against the claim."""
+        """Whether the measurement or the prediction speaks against the claim."""
         return False in (self.measured, self.predicted)
 
     @property
     def holds(self) -> bool:
-        """Whether something speaks for the claim and nothing against it."""
+        """Whether the measurement or the prediction speaks for the claim, and neither against it."""
         return not self.fails and True in (self.measured, self.predicted)
 
     @property
@@ -65,9 +66,10 @@ class CheckedClaim:
 @final
 @dataclass(frozen=True)
 class ShownErratum:
-    """A mistake of a paper, in words, with sentences on the cells and claims that show it.
+    """A mistake of a paper: its name, its kind (rounding, equations, simulation or prose) and its text, with sentences
+    on the `cells` and claims that show it.
 
-    It may have no name: then a single cell shows it, and `text` is the sentence on that cell.
+    If its name is empty a single cell shows it, `text` is the sentence on that cell, and there are no others.
     """
 
     name: str
@@ -84,9 +86,9 @@ class ShownErratum:
 @final
 @dataclass(frozen=True)
 class Expectation:
-    """A reason to expect values: how many there are in all, how many of them agree, and sentences on the others.
+    """A reason to expect values: their `count` in all, how many of them `agree`, and sentences on the `others`.
 
-    There are no sentences on those that show an erratum.
+    There are no sentences on values that are known to show an erratum.
     """
 
     reason: str
@@ -122,7 +124,7 @@ def claims_in_words(claims: Sequence[CheckedClaim]) -> str:
 def check_claim(
     claim: Claim, lines: Iterable[Line], axes: Sequence[Axis], zips: Sequence[Sequence[str]]
 ) -> CheckedClaim:
-    """Check one claim on those of the rows, `lines`, that it is about.
+    """Return whether a claim holds on those of the rows, `lines`, that it is about, measured and predicted.
 
     `axes` are those of the experiment, and `zips` lists of the names of those that move together.
     """
@@ -160,7 +162,8 @@ def _cases(claim: Claim, lines: Sequence[Line], names: Sequence[str], zips: Sequ
 
 
 def _along(curve: Sequence[Line], claim: Claim) -> Iterator[Case]:
-    """Yield the cases of a claim along a curve: that it rises, falls, or is largest at one of the allowed places.
+    """Yield the cases of a claim along a curve of rows: that the metric rises, falls, or is largest at an allowed
+    place.
 
     A case is a list of the ways in which it may hold, and a way a list of pairs, of which the first is to be at least
     the second.
@@ -201,9 +204,9 @@ def _others(line: Line, moving: Iterable[str], names: Sequence[str]) -> tuple[An
 
 
 def _judge(cases: Sequence[Case], side: str) -> tuple[bool | None, str]:
-    """Return whether all cases hold, and a note on those that do not, or that are too close to tell.
+    """Return whether all cases hold, and a note on those that do not, or that are too close to tell; it may be empty.
 
-    It is None if no case could be told. `side` is measured or predicted.
+    False is returned if one case is broken, and None if none is broken and none holds. `side` is measured or predicted.
     """
     errors = _errors_by_chance(sum(len(way) for case in cases for way in case)) if side == "measured" else 0.0
     broken, held, close = [], 0, 0
@@ -226,9 +229,9 @@ def _judge(cases: Sequence[Case], side: str) -> tuple[bool | None, str]:
 
 
 def _errors_by_chance(count: int) -> float:
-    """Return how many standard errors the largest of `count` differences may show by chance.
+    """Return how many standard errors the largest of `count` differences may be by chance, as a number above 0.
 
-    More have a probability of FAMILY / 2.
+    That one of them is more has a probability of at most FAMILY / 2.
     """
     from scipy.special import ndtri
 
@@ -238,8 +241,9 @@ def _errors_by_chance(count: int) -> float:
 def _lead(pair: Pair, side: str, errors: float) -> tuple[float, float]:
     """Return how far the first of a pair is above the second, and how far below it may seem to be by mere chance.
 
-    `side` is measured or predicted, and `errors` the number of standard errors that chance may make of it. Of
-    predictions it is their accuracy.
+    Both are in the unit of the metric, the first negative if it is below. `side` is measured or predicted. For
+    measurements the second is `errors` standard errors of their difference, for predictions the sum of their
+    accuracies.
     """
     (a, doubt), (b, other) = (_number(term, side) for term in pair)
     return a - b, (errors * math.hypot(doubt, other) if side == "measured" else doubt + other) + ROUNDING
@@ -259,14 +263,19 @@ def _number(term: Term, side: str) -> tuple[float, float]:
 
 
 def _broken_statement(case: Case, side: str) -> str:
-    """Return in words that pair of a case, measured or predicted by `side`, which is farthest from what is claimed."""
+    """Return in words that pair of a case which is farthest from what is claimed; `side` is measured or predicted.
+
+    Such as "k = 3 (0.5) above k = 9 (0.7)".
+    """
     leads = [(pair, _number(pair[0], side)[0] - _number(pair[1], side)[0]) for way in case for pair in way]
     pair, _ = min(leads, key=lambda lead: lead[1])
     return " above ".join(_words(term, side) for term in pair)
 
 
 def _words(term: Term, side: str) -> str:
-    """Return one of a pair in words: a limit, or the cell of a row with its value, measured or predicted by `side`."""
+    """Return a term of a pair as text: a limit, or the cell of a row with its value; `side` is measured or
+    predicted.
+    """
     value = f"{_number(term, side)[0]:.5g}"
     return value if isinstance(term, float) else f"{term.cell.words or term.row.group} ({value})"
 
@@ -275,7 +284,7 @@ def _words(term: Term, side: str) -> str:
 
 
 def contradictions(lines: Iterable[Line]) -> list[str]:
-    """Return in words, cell by cell, the printed values that contradict a prediction that the measurement confirms."""
+    """Return a sentence for each row that contradicts its printed value and does not differ from its own prediction."""
     return [_sentence(line, line.printed[0]) for line in lines if _contradicts(line, "printed")]
 
 
@@ -284,7 +293,8 @@ def shown_errata(
 ) -> tuple[ShownErratum, ...]:
     """Return the mistakes of the paper that a table shows: those with a name, in the order of the file, then others.
 
-    They show in stated values that rows contradict, and in claims that fail.
+    They show in stated values that rows contradict, and in claims that fail. A printed value that names no mistake has
+    one to itself.
     """
     cells: dict[str, list[str]] = {name: [] for name in errata}
     unnamed = []

@@ -62,9 +62,10 @@ CellResult = Mapping[str, Any] | Failure
 @final
 @dataclass(frozen=True)
 class SweepGlimpse:
-    """The progress of a sweep: how many of its `cells` are `done`, and the cell that came in last, if any.
+    """The progress of a round of a sweep: how many of its `cells` are `done`, and the `cell` that came in last, if any.
 
-    Of that cell there is the `record`, or a text that says why it failed.
+    Of that cell there is the `record`, or a text, `failure`, that says why it failed. `before` of the cells were
+    finished when the round began, `seconds` ago; `longer` is whether it is the second round, of cells that differed.
     """
 
     done: int
@@ -78,12 +79,12 @@ class SweepGlimpse:
 
     @property
     def rate(self) -> float:
-        """The cells finished per second."""
+        """The cells finished per second since the round began, without those finished before."""
         return (self.done - self.before) / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float:
-        """The seconds that the rest will take if it is like what was done; NaN before anything is done."""
+        """The seconds that the rest of the round will take at this rate; NaN before a cell is finished."""
         return (self.cells - self.done) / self.rate if self.rate else math.nan
 
 
@@ -91,13 +92,18 @@ SweepProgress = Callable[[SweepGlimpse], None]
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
-    """Run a cell, longer if it says so, and return its record: rows, events and why it is incomplete."""
+    """Run a cell, four times as long if it is to run longer, and return its record: rows, events, why it is
+    incomplete.
+    """
     rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
     return run_record(rows, events, incomplete)
 
 
 def _run_job(cell_and_budget: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError | OutOfTime:
-    """Run a cell within its budget of seconds, if any, and return its record, or the error that ends the sweep."""
+    """Run a cell within a budget of seconds (None: no limit), and return its record, or the error that ends the sweep.
+
+    Any other error is raised.
+    """
     cell, budget = cell_and_budget
     try:
         with within(budget):
@@ -111,7 +117,7 @@ def _run_job(cell_and_budget: tuple[Cell, float | None]) -> dict[str, Any] | Unr
 
 
 def cost(cell: Cell) -> float:
-    """Return roughly what a cell costs in proportion to other cells."""
+    """Return roughly what a cell costs in proportion to other cells, as a number without a unit."""
     return cell.subject.cost(cell.settings)
 
 
@@ -132,10 +138,11 @@ def sweep(
 
     With `out` the sweep is kept in that directory, where an earlier run of the same is carried on with; else it is in
     memory. With `workers` of 0 it runs in this process, without Ray; if their number is left out, Ray is started on all
-    CPUs for what is left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run
-    the largest by `order` first, and share their random numbers. Ctrl-C ends the sweep with the cells finished by then,
-    and so does a `budget` in seconds, or such as 10m. The result has `.table`, `.claims`, `.verdict`, `.incomplete` and
-    `.plot()`.
+    CPUs for what is left after some seconds. `address` is that of a Ray cluster to join instead. `quick` applies the
+    section of that name. `progress` is called with a SweepGlimpse before the first cell and after each. `overrides` are
+    as after -s, `zips` lists of axes such as `a,b`; cells run the largest by `order` first, and share their random
+    numbers. Ctrl-C ends the sweep with the cells finished by then, and so does a `budget` in seconds, or such as 10m.
+    The result has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
 
     >>> result = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
     >>> result.verdict, result.done == len(result.cells)
@@ -174,7 +181,7 @@ def _header(experiment: Experiment) -> dict[str, Any]:
 
 
 def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
-    """Return what an earlier run has left in a directory; None if there was none.
+    """Return the contents that an earlier run has left in a directory; None if it has none. Nothing is changed there.
 
     Raises RefusedError, with the differences, if it has finished cells that are not among those of the experiment.
     """
@@ -202,7 +209,8 @@ class _SweepRun:
     """A run of all cells of an experiment, in two rounds, into a folder, or into memory if that is None.
 
     `about` is stored beside the records, `progress` is called after every cell, and cells run the largest by `order`
-    first on so many `workers` of the cluster at `address`. `finished` are records and `failures` reasons by key.
+    first, on so many `workers` of the Ray cluster at `address`: one per CPU of this machine if both are None.
+    `finished` are the records and `failures` the reasons of cells by their keys, so far.
     """
 
     experiment: Experiment
@@ -216,7 +224,11 @@ class _SweepRun:
     failures: dict[str, str] = field(default_factory=dict)
 
     def run_all(self, earlier: Container[str]) -> Sweep:
-        """Run both rounds, and return the sweep; `earlier` has the keys of cells that an earlier run has finished."""
+        """Run both rounds, and return the sweep; after an interrupt or the end of a budget, that with the cells so far.
+
+        `earlier` has the keys of cells that an earlier run has finished. The failures are written to the folder, in the
+        place of earlier ones.
+        """
         stopped = ""
         try:
             self._run_rounds({cell.key: cell for cell in self.experiment.cells()}, earlier)
@@ -231,7 +243,8 @@ class _SweepRun:
     def _run_rounds(self, cells: Mapping[str, Cell], earlier: Container[str]) -> None:
         """Run all `cells`, given by key, and then those that differ four times longer; then write the table.
 
-        The table is not written if any have failed. `earlier` has the keys of cells that an earlier run has finished,
+        The table is not written if any have failed, or without a folder. Raises DiskError if the folder was removed
+        meanwhile. `earlier` has the keys of cells that an earlier run has finished,
         longer ones among them.
         """
         keys = [*cells, *(key for key in map(key_of_longer, cells) if key in earlier)]
@@ -317,7 +330,10 @@ class _SweepRun:
 
 
 def _warm_up_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """Return one of the cells, made very short, for each kind of subject and engine, to compile what they need."""
+    """Return cells made very short that compile all that `cells` need: one for each estimator, engine and kernels.
+
+    Only the first 3072 cells are looked at.
+    """
     samples: dict[Any, Cell] = {}
     for cell in cells[:MOST_CELLS_SCANNED]:
         kind = (cell.settings.estimator, cell.settings.engine, *cell.subject.kernels)

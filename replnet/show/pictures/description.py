@@ -91,7 +91,7 @@ def _aggregate(name: str, spec: Aggregate) -> str:
 
 
 def _events(rates: dict[str, Any], unit: str | None) -> str:
-    """Return a line with the events per unit of time, in all and by process; `rates` has them by process.
+    """Return a line with the events per unit of time, in all and by process; `rates` has those of all nodes by process.
 
     `unit` is the unit of time, None if it has no name.
     """
@@ -100,7 +100,9 @@ def _events(rates: dict[str, Any], unit: str | None) -> str:
 
 
 def _laws(members: list[Node]) -> list[str]:
-    """Return a text for each process that these nodes have, with its laws, and one for their bandwidths, if any."""
+    """Return a text for each process that nodes, given as attributes, have, with its laws; one for bandwidths, if
+    any.
+    """
     texts = {name: _list_laws(_law(name, node) for node in members if name in node) for name in PROCESSES}
     bandwidths = sorted({node["bandwidth"] for node in members if "bandwidth" in node})
     texts["bandwidth"] = _list_laws(f"{bandwidth:g}" for bandwidth in bandwidths)
@@ -108,14 +110,14 @@ def _laws(members: list[Node]) -> list[str]:
 
 
 def _list_laws(laws: Iterable[str]) -> str:
-    """Return the first few distinct laws as a text, and how many others there are; empty if there are none."""
+    """Return the first three distinct laws as a text, and how many others there are; empty if there are none."""
     distinct = list(dict.fromkeys(laws))
     more = f" and {len(distinct) - MOST_LAWS} more" if len(distinct) > MOST_LAWS else ""
     return " or ".join(distinct[:MOST_LAWS]) + more
 
 
 def _law(process: str, node: Node) -> str:
-    """Return the law of a process of a node as text, with how many nodes each pull asks."""
+    """Return the law of a process of a node as text; of pulls that choose among nodes, with how many each asks."""
     law = str(node[process])
     if process == "polls":
         return f"{law} of {count_text(node['peers'], node['select'] + ' peer')}"
@@ -125,7 +127,8 @@ def _law(process: str, node: Node) -> str:
 
 
 def sketch(graph: Any) -> str:
-    """Return the trees of a graph as text, and below them its clients; of a large one the first branch in full.
+    """Return the trees of a network's graph as text, and below them its clients; of a large one the first branch in
+    full.
 
     Where nodes are left out, a line says how many.
     """
@@ -194,7 +197,10 @@ def _above(graph: Any, name: str, kind: str) -> list[str]:
 
 
 def _clients(graph: Any) -> list[str]:
-    """Return a line for each of the first few clients: its queries and the nodes that it asks."""
+    """Return a line for each of the first four clients: its queries and the nodes that it asks; and one for the others.
+
+    Without clients there are no lines.
+    """
     names = [name for name, role in graph.nodes(data="role") if role == "client"]
     lines = []
     for name in names[:MOST_NAMES_LISTED]:
@@ -207,7 +213,9 @@ def _clients(graph: Any) -> list[str]:
 
 
 def _names(names: list[str]) -> str:
-    """Return names as text: all if they are few, else the first two, the last and their number."""
+    """Return names as text: all if they are at most four, else the first two, the last and how many there are in
+    all.
+    """
     if len(names) <= MOST_NAMES_LISTED:
         return ", ".join(names)
     return f"{names[0]}, {names[1]}, ... {names[-1]} ({len(names):,})"

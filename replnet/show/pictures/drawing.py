@@ -49,7 +49,7 @@ def draw(network: Network, path: str | Path) -> None:
 
 
 def svg(network: Network) -> str:
-    """Return the picture of a network as an <svg> element, with its words as text.
+    """Return the picture of a network as text: an <svg> element in which words are text, on a background of its own.
 
     It has a label for readers who cannot see it.
     """
@@ -64,7 +64,9 @@ def title(network: Network) -> str:
 
 
 def figure(network: Network) -> Any:
-    """Return the picture of a network as a matplotlib Figure."""
+    """Return the picture of a network as a matplotlib Figure, with a title and a legend; one unit of its axes is an
+    inch.
+    """
     from matplotlib.figure import Figure
 
     graph, plan = network.graph, layout(network.graph)
@@ -208,7 +210,7 @@ def _path(start: Point, end: Point, straight: bool) -> list[Point]:
 
 
 def _colours(graph: Any) -> dict[str, str]:
-    """Return a colour for every group, by name; those of replicas go from dark to light down the levels."""
+    """Return a colour, as #rrggbb, for every group by name; those of replicas go from dark to light down the levels."""
     roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
     replicas = [group for group, role in roles.items() if role == "replica" and group != "unreached"]
     levels = dict(zip(replicas, reversed(shades(len(replicas))), strict=True))
@@ -262,7 +264,9 @@ def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[fl
 
 
 def _draw_nodes(page: _Page) -> None:
-    """Draw nodes as dots, with a marker for each role, and those of crowds smaller."""
+    """Draw the nodes that have a place as dots, with a marker for each role, and those of crowds as small as they
+    fit.
+    """
     single = page.single
     size = 900 / max(9.0, min(110.0, len(single) ** 0.8))
     for role, marker in MARKERS.items():
@@ -290,7 +294,7 @@ def _dots(page: _Page, names: Iterable[str], marker: str, area: float) -> None:
 
 
 def _draw_labels(page: _Page) -> None:
-    """Write the names of nodes that belong to no crowd, where they have room."""
+    """Write the names of nodes that belong to no crowd, where they have room; those of replicas as numbers."""
     single, plan = page.single, page.plan
     rows = Counter(y for _, y in single.values())
     for name, (x, y) in single.items():

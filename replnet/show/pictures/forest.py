@@ -25,7 +25,8 @@ WIDTH, ROW_GAP, BAND_HEIGHT = 13.0, 0.95, 0.22  # in inches; the width is that o
 @final
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of a graph: the parent of a replica is the upstream from which data first reaches it.
+    """The trees of a graph: the parent of a replica is the upstream on a shortest way of downloads from the roots to
+    it.
 
     `roots` are the sources, at level 0, and then replicas that data does not reach by downloads, at level 1; `below`
     has the children of every node, and `level` its level.
@@ -36,7 +37,7 @@ class Forest:
     level: dict[str, int]
 
     def sizes(self) -> dict[str, int]:
-        """Return for each node the number of nodes below it, itself not counted."""
+        """Return by node the number of all nodes below it in its tree, itself not counted."""
         sizes: dict[str, int] = {}
         for name in sorted(self.level, key=lambda name: -self.level[name]):
             sizes[name] = sum(1 + sizes[child] for child in self.below[name])
@@ -80,7 +81,11 @@ def _grow(graph: Any, trees: Forest, roots: list[str], level: int) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeCrowd:
-    """Nodes drawn as one: similar leaves as a box of dots, or a subtree as a band for each of its levels."""
+    """Nodes drawn as one: similar leaves as a box of dots, or a subtree as bands, each for one or more of its levels.
+
+    `names` are the nodes, `box` is left, low, right and high in the unit of the picture, and `bands` has, from the top,
+    a group and a number of nodes; it is empty for leaves.
+    """
 
     names: tuple[str, ...]
     box: tuple[float, float, float, float]  # left, low, right, high
@@ -100,7 +105,11 @@ class NodeCrowd:
 @final
 @dataclass(slots=True)
 class _Unit:
-    """A node with the units below it, or a crowd (`together`); sizes and places are in inches."""
+    """A node with the units below it, or a crowd of several nodes (`together`): leaves as dots, or a subtree as bands.
+
+    `bands` has, from the top, a group and a number of nodes for every one or more levels; only a subtree has any.
+    `wide` and `high` are its size, and `x` its middle, in inches; `columns` is the number of columns of a crowd's dots.
+    """
 
     names: Sequence[str]
     below: list[_Unit] = field(default_factory=list)
@@ -115,7 +124,8 @@ class _Unit:
 def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point], list[NodeCrowd]]:
     """Return a picture in rows: the place of every node that is drawn by itself or as a dot, and the crowds, in inches.
 
-    Rows stand one below another in the direction in which data flows; `clients` are the last row.
+    Rows stand one below another in the direction in which data flows, the first at y = 0 and the others below 0.
+    `trees` are those of the graph, and the names `clients` are the last row.
     """
     lines = _in_lines(graph, trees)
     tops = lines[0]
@@ -161,7 +171,7 @@ def _in_lines(graph: Any, trees: Forest) -> list[list[_Unit]]:
 
 
 def _units(graph: Any, below: dict[str, list[str]], names: Iterable[str]) -> list[_Unit]:
-    """Return a crowd for leaves of one group and pool if they are many, and a unit for every other node of `names`.
+    """Return a crowd for leaves of one role, group and pool if they are 29 or more, and a unit for every other name.
 
     `below` has the children of a node; one that has none there is a leaf.
     """
@@ -198,7 +208,7 @@ def _group(graph: Any, names: Iterable[str]) -> str:
 
 
 def _measure(units: Sequence[_Unit], in_line: int) -> None:
-    """Set the width of every unit, and the height of crowds, in inches, and the number of columns of their dots.
+    """Set the width of every unit in inches, and of crowds also the height, and the number of columns of their dots.
 
     `in_line` is the number of units in the longest row.
     """

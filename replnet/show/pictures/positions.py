@@ -22,9 +22,11 @@ Shape = Literal["rows", "circle", "map"]  # data flows down the rows; the source
 @final
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The places of nodes and crowds in a picture, its shape, and its size in inches.
+    """The places of nodes, (x, y) by name, and crowds in a picture, its shape, and its size in inches, width and
+    height.
 
-    Places are shares of the width and the height of the picture, from 0 to 1.
+    Places are shares of the width and the height of the picture, from 0 to 1, counted from the lower left corner.
+    `left_out` is the number of nodes without a place of their own.
     """
 
     places: dict[str, Point]
@@ -35,7 +37,7 @@ class Placement:
 
     @property
     def in_inches(self) -> Placement:
-        """This placement with places in inches, from the lower left corner."""
+        """This placement with the places of nodes and the boxes of crowds in inches, from the lower left corner."""
         wide, high = self.size
         places = {name: (x * wide, y * high) for name, (x, y) in self.places.items()}
         boxes = [(a * wide, b * high, c * wide, d * high) for a, b, c, d in (crowd.box for crowd in self.crowds)]
@@ -67,15 +69,19 @@ def layout(graph: Any) -> Placement:
 
 
 def is_large_mesh(graph: Any, trees: Forest) -> bool:
-    """Whether a graph has many replicas, of which many have more upstreams than their parent in its trees."""
+    """Whether a graph has more than 100 nodes without its clients, and over a quarter of them have further upstreams.
+
+    These are upstreams other than the parent in `trees`, the trees of the graph.
+    """
     extra = [len(graph.pred[name]) > 1 for name, level in trees.level.items() if level > 1]
     return len(trees.level) > MOST_IN_ROW and 4 * sum(extra) > len(trees.level)
 
 
 def map_of(graph: Any, positions: dict[str, Point]) -> Placement:
-    """Return a placement by these positions, (x, y) by node in any unit.
+    """Return a placement by these positions, (x, y) by node in any unit, scaled alike both ways.
 
-    Nodes without a position go near their neighbours, sources on top, clients below.
+    A replica without a position goes to the middle of its neighbours that have one; sources without one stand in a row
+    on top, and other nodes in a row below.
     """
     low, high = (tuple(edge(axis) for axis in zip(*positions.values(), strict=True)) for edge in (min, max))
     wide, tall = (max(b - a, 1e-9) for a, b in zip(low, high, strict=True))
@@ -107,7 +113,10 @@ def map_of(graph: Any, positions: dict[str, Point]) -> Placement:
 
 
 def separate_nodes(places: dict[str, Point]) -> dict[str, Point]:
-    """Return the places, in inches, with nodes that lie on one another moved onto a small ring around their place."""
+    """Return the places, in inches, with nodes that lie within about 0.01 of one another moved onto rings around them.
+
+    The rings have a radius of 0.1; other places are as they were.
+    """
     at: dict[Point, list[str]] = {}
     for name, (x, y) in places.items():
         at.setdefault((round(x, 2), round(y, 2)), []).append(name)
@@ -120,9 +129,9 @@ def separate_nodes(places: dict[str, Point]) -> dict[str, Point]:
 
 
 def in_shares(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] = (), left_out: int = 0) -> Placement:
-    """Return the placement of nodes and crowds whose places are in inches, which it turns into shares of the extent.
+    """Return the placement of nodes and crowds whose places are in inches, turned into shares of what they take up.
 
-    `left_out` is the number of nodes without a place.
+    The size is what they take up, at most 16 by 9 inches. `left_out` is the number of nodes without a place.
     """
     corners = [corner for crowd in crowds for corner in (crowd.box[:2], crowd.box[2:])]
     xs, ys = zip(*places.values(), *corners, strict=True)

@@ -24,9 +24,10 @@ MOST_STEPS, SMALLEST_MOVE = 80, 1e-3  # steps end when nodes move less than this
 
 
 def spread(graph: Any, apart: float = 1.0) -> dict[Any, tuple[float, float]]:
-    """Return (x, y) of all nodes of an undirected graph, in links; connected parts stand in rows, largest first.
+    """Return (x, y) by node of an undirected graph, so that distances are about the numbers of links between nodes.
 
-    `apart` is the distance between parts, in links.
+    Connected parts stand in rows, largest first, each row below the one before. `apart` is the distance between parts,
+    in links.
     """
     import networkx as nx
 

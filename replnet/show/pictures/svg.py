@@ -55,8 +55,8 @@ def matplotlib_settings(**more: Any) -> Iterator[None]:
 def write_picture(path: Path, make: Callable[[], Any], label: str, **settings: Any) -> None:
     """Write the matplotlib Figure that `make` returns to a file, as PNG, SVG or PDF by its ending.
 
-    `label` is for those who cannot see it, and `settings` are those of matplotlib (rcParams) while it is made. Raise
-    InputError for another ending.
+    `label` is for those who cannot see it, and `settings` are those of matplotlib (rcParams) while it is made. An
+    earlier file is replaced once the new one is whole. Raise InputError for another ending.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
@@ -111,7 +111,9 @@ def figure_svg(figure: Any, prefix: str, label: str, transparent: bool = True) -
 
 
 def standalone(picture: str) -> str:
-    """Return a picture as the text of an SVG file that is dark where its viewer is."""
+    """Return a picture, an <svg> element as `figure_svg` makes it, as the text of a file that is dark where its viewer
+    is.
+    """
     rules = "".join(f".f-{n}{{fill:{THEME[n][1]}}}.s-{n}{{stroke:{THEME[n][1]}}}" for n in colours_used(picture))
     style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
     opening = picture.index(">") + 1
@@ -119,7 +121,9 @@ def standalone(picture: str) -> str:
 
 
 def colours_used(markup: str) -> list[str]:
-    """Return the names of the theme's colours in the classes of a picture, or of a page with pictures."""
+    """Return the sorted names of the theme's colours in the classes of a picture, or of a page with pictures, each
+    once.
+    """
     classes = re.findall(r'<[^<>]* class="([^"]*)"', markup)
     return sorted(
         {class_name[2:] for names in classes for class_name in names.split() if class_name[:2] in ("f-", "s-")}

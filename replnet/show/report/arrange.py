@@ -33,7 +33,12 @@ Series = dict[str, Floats]
 @final
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """The panels of a figure, each with series of marks, and what the figure leaves out."""
+    """The panels of a figure, each with series of marks: what is drawn, and sentences on what is `left_out`.
+
+    `x` and `y` are the column along x and the metric, `heading` has the columns whose values are the `labels` of
+    series, a panel is its title with its series by label, `names` are texts along x if it has no numbers, and `log` the
+    axes, of "x" and "y", that are logarithmic.
+    """
 
     x: str
     y: str
@@ -45,16 +50,18 @@ class Arrangement:
     left_out: tuple[str, ...]
 
     def marks(self, part: str) -> Floats:
-        """Return one column, "x" or one of PARTS, of the marks of all panels and series, one after another."""
+        """Return one column, "x" or one of PARTS, of the marks of all panels and series in one array; NaN for no
+        value.
+        """
         return np.concatenate([columns[part] for _, panel in self.panels for columns in panel.values()])
 
     def has(self, part: str) -> bool:
-        """Whether any mark has this part: measured, ci_low, ci_high, predicted or printed."""
+        """Whether any mark has a value of this part: measured, ci_low, ci_high, predicted or printed."""
         return not np.isnan(self.marks(part)).all()
 
 
 def arrange(section: Section) -> Arrangement | None:
-    """Return the panels and series of the section's figure; None if there is no number to draw."""
+    """Return the panels and series of the section's figure; None if it has no figure, or no number to draw in it."""
     spec = section.figure
     timed = (
         _rows_at_times(section.rows, spec.y) if spec and spec.x == TIME and TIME not in section.axes else section.rows

@@ -28,7 +28,7 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT_SIZE - 1, "borderax
 
 
 def figure_of(section: Section) -> Any:
-    """Return a matplotlib Figure of the section; raise a ValueError if it has nothing to draw."""
+    """Return the figure of the section as a matplotlib Figure; raise ValueError if there is nothing to draw."""
     plan = arrange(section)
     if plan is None:
         raise ValueError(f"{section.name}: nothing to draw (a figure of a metric that the table holds)")
@@ -36,7 +36,10 @@ def figure_of(section: Section) -> Any:
 
 
 def draw_figure(plan: Arrangement, narrow: bool = False) -> Any:
-    """Return a matplotlib Figure of all panels and series; `narrow` for a phone, with the panels below one another."""
+    """Return a matplotlib Figure of all panels and series; `narrow` for a phone, with the panels below one another.
+
+    Raises an error that says what to install if matplotlib is missing.
+    """
     require_extra("matplotlib", "figures")
     from matplotlib.figure import Figure
 
@@ -312,7 +315,8 @@ def _add_series_legend(figure: Any, plan: Arrangement, colours: list[str], narro
 
 
 def _short(words: str) -> str:
-    """Return words as one line for matplotlib, cut if long, in which a dollar starts no formula; (empty) for none.
+    """Return words as one line for matplotlib, cut to 30 letters, in which a dollar starts no formula; (empty) for
+    none.
 
     A hair space goes before a leading underscore, as a legend would leave out words that start with one.
     """
@@ -322,5 +326,5 @@ def _short(words: str) -> str:
 
 
 def _line(words: Any) -> str:
-    """Return words as one line."""
+    """Return words, or any value as text, as one line: with one space for every stretch of white space."""
     return " ".join(text(words).split())

@@ -43,9 +43,10 @@ def counts(count_of: dict[str, int]) -> str:
 
 
 def tables(section: Section) -> Html:
-    """Return the table of a section; if it is long, its worst rows, and a fold that holds all of them.
+    """Return the table of a section as HTML; if it is long, its eight worst rows, and a fold that holds all rows.
 
-    Of very many rows, the fold holds the first thousand. Remarks that rows share are listed below.
+    A table is long if it has more than 24 rows. The fold holds the first thousand at most. Remarks that rows share are
+    listed below.
     """
     rows = section.rows
     if not rows:
@@ -140,12 +141,12 @@ def _all_columns(section: Section, rows: list[Row]) -> Iterator[Column]:
 
 
 def _span(low: str, high: str) -> str:
-    """Return the text of an interval with these ends; empty if one is."""
+    """Return the text of an interval from the texts of its ends; empty if one of these is."""
     return f"{low.rstrip(FIGURE_SPACE + POINT_SPACE)} – {high}" if low and high else ""
 
 
 def _beyond_rounding(accuracy: Any, decimals: int) -> str:
-    """Return an accuracy as text if it exceeds half a unit of the last of the decimals shown; else nothing."""
+    """Return an accuracy as text if it exceeds half a unit of the last of the `decimals` shown; else an empty text."""
     return f"{accuracy:#.2g}" if finite_or_nan(accuracy) > 0.5 * 10.0**-decimals else ""
 
 
@@ -160,9 +161,10 @@ def _kind(values: Sequence[Any], cells: list[str]) -> str | None:
 
 
 def _decimals(rows: list[Row]) -> list[int]:
-    """Return, for each row, how many decimals its interval supports.
+    """Return, for each row, how many decimals to show: as many as its interval supports.
 
-    They are the same for all rows of a metric if they differ by no more than one.
+    Rows of a metric whose numbers differ by at most one all have the fewer. A row without a value has 0, or as many as
+    its metric.
     """
     supported: list[int | None] = []
     for row in rows:

@@ -41,7 +41,10 @@ def join_html(content: Iterable[str], between: str = "") -> Html:
 
 
 def style_sheet(page: str) -> Html:
-    """Return the <style> of a page, whose HTML is `page`, with rules for the colours that its pictures use."""
+    """Return the <style> element for a page, whose HTML is `page`: the style sheet, with the colours that it uses.
+
+    On dark screens it has dark colours.
+    """
     used = colours_used(page)
     names = [name for name in THEME if not name.startswith(("series-", "step-"))]
     names += [name for name in used if name not in names]

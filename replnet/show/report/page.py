@@ -49,7 +49,8 @@ def write(target: str | Path, sections: Sequence[Section], title: str, provenanc
     """Write the report, and return the path of its page; `provenance` says by name where its numbers come from.
 
     If `target` is the name of an HTML file, write the page alone; else write report.html, figures/NAME.svg and
-    data/NAME.csv into that folder. Every file is whole or not there; the page comes last.
+    data/NAME.csv into that folder. A file takes the place of an earlier one once it is whole; the page comes last, and
+    other files there stay.
     """
     folder = Path(target)
     if folder.suffix.lower() in PAGE_SUFFIXES:
@@ -67,7 +68,7 @@ def write(target: str | Path, sections: Sequence[Section], title: str, provenanc
 
 
 def _write_whole(path: Path, content: str) -> None:
-    """Write a file, whole or not at all, and make its folder if there is none."""
+    """Write a file, in the place of an earlier one once it is whole, and make its folder if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content.encode(errors="replace"))
@@ -101,19 +102,25 @@ def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any])
 
 
 def in_notebook(section: Section) -> str:
-    """Return the section as a piece of HTML with its style."""
+    """Return the section as HTML for a notebook: one <div> with the style sheet and all of the section."""
     (name,) = _by_anchor([section])
     body = _section_html(section, name)
     return element("div", style_sheet(body), body, class_="rn")
 
 
 def _by_anchor(sections: Sequence[Section]) -> dict[str, Section]:
-    """Return the sections by names that are fit for files and anchors."""
+    """Return the sections, in their order, by names that are fit for files and anchors, which follow from their
+    names.
+    """
     return dict(zip(file_names([section.name for section in sections]), sections, strict=True))
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """Return names fit for files and anchors, one for each of `names`, none twice."""
+    """Return names fit for files and anchors, one for each of `names`, none twice even without regard to capitals.
+
+    They have ASCII letters, digits, dots, hyphens and underscores; "section" stands for a name of which nothing is
+    left.
+    """
     result: list[str] = []
     for name in names:
         letters = [c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name[:LONGEST_NAME]]
@@ -331,7 +338,7 @@ def _errata_html(errata: Sequence[ShownErratum]) -> Html:
 
 
 def _erratum_html(erratum: ShownErratum) -> Html:
-    """Return the name and the text of a mistake."""
+    """Return the text of a mistake as HTML, after its name in bold, if it has one."""
     return join_html([element("strong", erratum.name), f": {erratum.text}"] if erratum.name else [erratum.text])
 
 
@@ -377,7 +384,9 @@ def facts(about: Mapping[str, Any]) -> Html:
 
 
 def _value_html(value: Any) -> str:
-    """Return a value as text, or as an outline of several lines if it is a list, or a mapping with long values."""
+    """Return a value as text, or as HTML: an outline of several lines, if it is a list or a mapping with long
+    values.
+    """
     if isinstance(value, Mapping) and all(map(_is_brief, value.values())):
         return ", ".join(f"{text(name)} {text(item)}" for name, item in value.items())
     if isinstance(value, Mapping | list | tuple):
@@ -391,7 +400,7 @@ def _is_brief(value: Any) -> bool:
 
 
 def _outline(value: Any) -> list[str]:
-    """Return the lines of a value, nested as in YAML."""
+    """Return a value as lines of text, its parts indented below one another as in YAML."""
     if isinstance(value, Mapping):
         return [line for name, item in value.items() for line in _under(f"{text(name)}:", _outline(item), item)]
     if isinstance(value, list | tuple):
@@ -421,5 +430,5 @@ def plot(of: Sweep | Result, metric: str | None = None) -> Any:
 
 
 def notebook(of: Sweep | Result) -> str:
-    """Return the section of a sweep or a result as a piece of HTML with its style, for a notebook."""
+    """Return the section of a report on a sweep or a result as HTML with its style, for a notebook."""
     return in_notebook(section_of(of))

@@ -41,22 +41,22 @@ class Reproduction(TabularResult):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, one for every experiment, by the names of columns."""
+        """The rows of the table, one for every experiment that was begun, each by the names of columns."""
         return list(map(_row, self.sweeps))
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
+        """The rows as a pandas DataFrame."""
         return table_of_rows(self.rows, ())
 
     @property
     def verdict(self) -> str:
-        """The verdict over all experiments: `agree`, `differ` or `unresolved`."""
+        """The worst verdict of all experiments: `agree`, `differ` or `unresolved`."""
         return worst_verdict([sweep.verdict for sweep in self.sweeps])
 
     @property
     def incomplete(self) -> bool:
-        """Whether any sweep is incomplete."""
+        """Whether any sweep lacks cells or replications; experiments that were not begun do not count."""
         return any(sweep.incomplete for sweep in self.sweeps)
 
     @property

@@ -51,7 +51,9 @@ class Section:
     """A section of a report: an experiment, or one network, with its finished rows and what is written about them.
 
     `table` is a DataFrame with a column for each of `axes`, and with group, metric, measured, predicted, printed and
-    verdicts. `progress` says what is missing, empty if nothing is; `about` says by name what was run, and where.
+    verdicts. `verdict` is the worst of all, `claim` what the experiment should show, and `paper` where it comes from.
+    `claims` are checked, `errata` mistakes of the paper that show, and `expectations` reasons for values beyond it.
+    `progress` says what is missing, empty if nothing is; `about` says by name what was run, and where.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Section:
 
     @property
     def cells(self) -> int:
-        """The number of emulated networks: rows that differ in the axes."""
+        """The number of emulated networks: of combinations of values of the axes in the table; 1 without axes."""
         if not self.axes or not len(self.table):
             return min(1, len(self.table))
         return len(self.table[list(self.axes)].drop_duplicates())
@@ -102,7 +104,7 @@ class Section:
 
 
 def holds(claim: CheckedClaim) -> bool:
-    """Whether something speaks for the claim and nothing against it."""
+    """Whether the measurement or the prediction speaks for the claim, and neither against it."""
     return claim.holds
 
 

@@ -46,7 +46,7 @@ def figure(fit: TraceFit) -> Any:
 
 
 def _quieten(axes: Any) -> None:
-    """Give a panel a light frame, so that the data is what one sees."""
+    """Give a panel a quiet frame on two sides, quiet ticks, and a grid below its data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(light("quiet"))
     axes.tick_params(colors=light("quiet"), which="both", width=0.6)

@@ -45,8 +45,10 @@ MOST_CONTROLS = 80  # of one network
 class Control:
     """A field of a network that can be changed on a page, with the kind of control that suits its type.
 
-    `key` is where the field is, such as "updates.rate"; the field of a law is followed by controls of its parameters.
-    `value` is None where the network does not set the field.
+    `key` is where the field is, such as "updates.rate"; the control of a law is followed by those of its parameters.
+    `value` is None where the network does not set the field, and `about` describes it. `low` and `high` are the values
+    at the ends of a slider, `options` those of a choice or the families of a law, and `usual` says that the field is
+    not in the file and has its default.
     """
 
     key: str
@@ -60,7 +62,7 @@ class Control:
 
     @property
     def slider_ends(self) -> tuple[float, float]:
-        """The lowest and the highest position of the slider: the bounds of a whole number, or 0 and SLIDER_STEPS."""
+        """The lowest and the highest position of the slider: the bounds of a whole number, or 0 and 200."""
         return (self.low, self.high) if self.kind == "whole" else (0, SLIDER_STEPS)
 
     @property
@@ -80,8 +82,8 @@ class Control:
         return float(f"{self.low + (self.high - self.low) * share:.3g}")
 
     def position(self) -> float:
-        """Return the position of the slider that shows the value: at an end if the value is beyond it, the lowest if
-        the value is None.
+        """Return the position of the slider, within `slider_ends`, that shows the value: at an end if the value is
+        beyond it, the lowest if the value is None.
         """
         value = min(max(float(self.low if self.value is None else self.value), self.low), self.high)
         if self.kind == "whole":
@@ -92,7 +94,8 @@ class Control:
 
 
 def document_of(source: str) -> Document:
-    """Read the specification of a network: `source` is a file, or the name of a network that comes with replnet.
+    """Return the specification of a network, read from `source`: a file, or the name of a network that comes with
+    replnet.
 
     Raise a ValueError if there is none, or it cannot be read.
     """
@@ -100,7 +103,7 @@ def document_of(source: str) -> Document:
 
 
 def controls(document: Document, assignments: Assignments) -> list[Control]:
-    """Return the controls of the network of a document, at most MOST_CONTROLS, with the values that it has under the
+    """Return the controls of the network of a document, at most the first 80, with the values that it has under the
     assignments.
 
     The sliders have the ranges that suit the document, so that they do not stretch while they are moved. Raise a
@@ -125,7 +128,10 @@ def override_texts(assignments: Assignments) -> list[str]:
 
 
 def read_assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Return the assignments in texts of the form `key=value`, from an address or a command line."""
+    """Return the assignments in texts of the form `key=value`, from an address or a command line.
+
+    Spaces around keys and values are dropped; a text without = gives its key an empty value.
+    """
     pairs = (text.partition("=") for text in texts)
     return {key.strip(): value.strip() for key, _, value in pairs}
 

@@ -58,7 +58,8 @@ class Nonces(Extension):
 class Guard:
     """The ASGI application that passes only those requests on to the application `inner` that carry the token.
 
-    They carry it in the address or as a cookie, and `port` is the port at which this server listens.
+    The token is a secret text, which they carry in the address or as a cookie; `port` is that at which this server
+    listens.
     """
 
     def __init__(self, inner: Any, token: str, port: int) -> None:

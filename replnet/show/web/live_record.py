@@ -162,10 +162,11 @@ class _GlimpseLines:
         }
 
     def _states(self, states: NodeStates) -> dict[str, Any]:
-        """Return {"copies": (copies, fresh copies) by group}, with more if it is known.
+        """Return {"copies": {group: (copies, fresh copies)}}, with more if it is known.
 
-        Where bandwidth is limited, "lines" has (mean, largest number of messages in line at a node) by group; in a
-        small network, "nodes" has lists of all of these node by node.
+        Where bandwidth is limited, "lines" has (mean, largest) of the messages in line at a node that has a limit, by
+        group. In a small network, "nodes" has lists node by node: its copies "held", those that are "fresh", and its
+        messages "waiting" in line, an empty list without a limit.
         """
         fields: dict[str, Any] = {"copies": self._sums(states.held, states.fresh)}
         if self._limited is not None:
@@ -201,7 +202,9 @@ def _name_or_count(names: Sequence[str]) -> str:
 class LiveRecord:
     """The contents of a record of a run so far: the run, its latest glimpse, and points of its curves.
 
-    `reader` returns the bytes of the record from an offset on.
+    `reader` returns the bytes of the record from an offset on. There is nothing before the first `update`. `about` is
+    the line with the network, the engine and the seed, `latest` that of the last glimpse, `points` has at most some 300
+    glimpses evenly over the run, and `over` says whether the run has ended.
     """
 
     def __init__(self, reader: RecordReader) -> None:
@@ -255,8 +258,8 @@ class LiveRecord:
         return {group: [point["fresh"].get(group, math.nan) for point in self._points] for group in groups}
 
     def pace(self) -> tuple[list[float], list[float]]:
-        """Return two lists with an entry for each of the `times`: the messages per unit of time shortly before, and the
-        mean lateness of wakes.
+        """Return two lists with an entry for each of the `times`: the messages of all nodes per unit of time shortly
+        before, and the mean lateness of wakes so far, in units of time.
         """
         ends = [*[{"now": 0.0, "messages": 0}] * PACE_SPAN, *self._points]
         pairs = zip(ends, ends[PACE_SPAN:], strict=False)

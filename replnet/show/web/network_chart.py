@@ -173,7 +173,7 @@ class NetworkChart:
         return options | {"grid": options["grid"] | {"left": 16, "top": 30, "containLabel": True}}
 
     def _lengths(self, shares: Mapping[str, float]) -> list[float | None]:
-        """Return the length of each bar, three digits of the group's share; None for a group that `shares` does not
+        """Return the length of each bar, the group's share to three decimals; None for a group that `shares` does not
         have.
         """
         return [round(shares[name], 3) if name in shares else None for name in self._sizes]

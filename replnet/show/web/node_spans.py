@@ -55,6 +55,8 @@ class NodeSpans:
         return length_below(self.begin, self.end, times)
 
     def count_at(self, time: float, nodes: int) -> Ints:
-        """Return how many spans contain the instant `time`, for each node from 0 to `nodes` - 1."""
+        """Return how many spans contain the instant `time`, their begin included and their end not, for each node from
+        0 to `nodes` - 1.
+        """
         now = (self.begin <= time) & (time < self.end)
         return np.bincount(self.node[now], minlength=nodes)

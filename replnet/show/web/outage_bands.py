@@ -33,7 +33,8 @@ class Band(NamedTuple):
 def planned_outages(network: Network, seed: int, replication: int, end: float) -> Outages | None:
     """Return the outages that a replication has by its seed, from time zero to `end`.
 
-    None if the network has no outages, or too many nodes that crash to compute them.
+    The time is that of the model. None if the network has no outages, or if more than 3,000 of its nodes crash, which
+    are too many to compute.
     """
     compiled = plan_of(network)
     crashes = sum(len(crash.nodes) for crash in compiled.faults.crashes)
@@ -61,7 +62,8 @@ def planned_bands(network: Network, outages: Outages | None, end: float) -> list
 def describe_bands(bands: Iterable[Band]) -> str:
     """Return a sentence that names the bands of a chart with their times, or how often each came if more than once.
 
-    Bands of the same label that touch count as one. The sentence is empty if there are no bands.
+    Bands of the same label that touch count as one. Six labels are named, and the others counted. The text is empty if
+    there are no bands.
     """
     spans: dict[str, list[tuple[float, float]]] = {}
     for band in bands:
@@ -86,7 +88,7 @@ def down_spans(outages: Outages, end: float) -> NodeSpans:
 def _node_bands(network: Network, down: NodeSpans, end: float) -> list[Band]:
     """Return bands for the nodes that were down, one for each span in which their number stays the same.
 
-    If that changes very often, the bands lie between TIME_BINS equal spans instead, whose share is a mean. `down` are
+    If that changes very often, the bands are some of 400 equal spans instead, whose share is a mean. `down` are
     the spans in which nodes were down; time from zero to `end` is drawn.
     """
     nodes = np.unique(down.node)

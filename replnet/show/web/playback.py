@@ -43,7 +43,9 @@ class Playback:
     """A replication of a run, from time zero to `end`: the time spans in which nodes held copies, and those in which
     these were fresh.
 
-    The spans of clients are from one answer to the next, fresh throughout or not at all.
+    The spans of clients are from one answer to the next, fresh throughout or not at all. `answers` has three arrays:
+    the client of each answer, its instant, and whether it was fresh. `pulls` are the instants of all downloads, polls
+    and queries, and `bands` those spans in which nodes were down or the network was cut.
     """
 
     network: Network
@@ -66,7 +68,9 @@ class Playback:
         return (edges[1:] + edges[:-1]) / 2, shares
 
     def copies_at(self, time: float) -> tuple[Ints, Ints]:
-        """Return how many copies every node has at a time, and how many of them are fresh."""
+        """Return two arrays by the number of the node: how many copies it has at a time, and how many of them are
+        fresh.
+        """
         return self.held.count_at(time, self.network.size), self.fresh.count_at(time, self.network.size)
 
     def pace(self, bins: int) -> Floats:
@@ -75,8 +79,8 @@ class Playback:
 
     @cached_property
     def groups(self) -> dict[str, Ints]:
-        """The numbers of the nodes of each group of replicas or clients; of the first MOST_GROUPS_SHOWN groups if there
-        are more.
+        """The numbers of the nodes of each group of replicas or clients, by its name; only of the first eight
+        groups.
         """
         topology = self.network.topology
         nodes_of: dict[str, list[Ints]] = {}
@@ -113,8 +117,9 @@ def recorded_replications(trace: Trace) -> list[int]:
 
 
 def read_playback(trace: Trace, replication: int) -> Playback:
-    """Read one replication of the run that wrote a trace; raise a ValueError if the trace has no events of it, or
-    cannot be read.
+    """Return the playback of one replication of the run that wrote a trace.
+
+    `replication` is its number, from 0. Raise a ValueError if the trace has no events of it, or cannot be read.
     """
     table = _read_table(trace, list(COLUMNS), [("replication", "=", replication)])
     about = json.loads((table.schema.metadata or {}).get(b"replnet", b"{}"))

@@ -70,7 +70,9 @@ def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
 
 
 def _colour(place: int) -> str:
-    """Return the colour of the series at `place` in a chart, counted from 0."""
+    """Return the colour, as #rrggbb, of the series at `place` in a chart, counted from 0; they come again after the
+    last.
+    """
     return EITHER_SERIES[place % len(EITHER_SERIES)]
 
 
@@ -218,7 +220,7 @@ def time_line(time: float) -> list[list[float]]:
 def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
     """Return the ECharts options of a chart of messages per unit of time and of the mean lateness of wakes.
 
-    `rates` and `slips` are their values at each of `times`; each curve has an axis of its own.
+    `rates` and `slips` (in units of time) are their values at each of `times`; each curve has an axis of its own.
     """
     curves = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
     options = count_curves(times, dict(curves), [])

@@ -25,9 +25,12 @@ def directory_stamp(folder: Path) -> list[tuple[str, int, int]]:
 
 
 def sweep_view(folder: Path) -> dict[str, Any]:
-    """Return the title, the words, the charts and the table of the sweep in a directory, as plain data by name.
+    """Return what the page of the sweep in a directory shows, by name.
 
-    "error" is empty, or says why the sweep cannot be read, and is then alone.
+    There are a "title", "words" about what is missing, how many cells "failed", the "share" of cells that are finished,
+    the "verdict" and the "claims" as sentences, "charts" as (title, ECharts options) with a "legend", and of all rows,
+    "count" in number, a "table" with "links" to the pages of cells. "error" is empty, or says why the sweep cannot be
+    read, and is then alone.
     """
     try:
         sweep = Sweep.read(folder)
@@ -53,8 +56,9 @@ def sweep_view(folder: Path) -> dict[str, Any]:
 
 
 def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
-    """Return the values, the rows and the run of one cell, as plain data by name; `place` is the sweep's directory and
-    the cell's key.
+    """Return what the page of one cell shows, by name; `place` is the sweep's directory and the cell's key.
+
+    There are a "title", "words" on its events or why it has none, its "subject" and "settings", and a "table" of rows.
 
     "error" is empty, or says why there is no such cell, and is then alone.
     """
@@ -90,7 +94,8 @@ def _legend(plan: Arrangement) -> str:
 def _most_important_rows(sweep: Sweep) -> dict[str, Any]:
     """Return the "table" of a sweep, with the number of each row's cell, and as "links" the addresses of their pages.
 
-    Of more than MOST_ROWS_SHOWN rows only the most important are in it, the worst verdicts first.
+    Of more than 2,000 rows only these most important ones are in it, sorted: the worst verdicts first, then the largest
+    |z|.
     """
     number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
     lines = [(line.cell.key, line.data()) for line in sweep.lines]

@@ -74,7 +74,7 @@ def _number(text: str | None) -> float | None:
 
 @final
 class RecentRuns:
-    """The latest runs that were recorded from the page, at most MOST_RUNS_KEPT, by name.
+    """The latest runs that were recorded from the page, at most eight, by name.
 
     A run is the bytes of a trace, or, on the wall clock, the function that reads its record.
     """
@@ -229,12 +229,12 @@ class PlaybackView:
 
     @property
     def _position(self) -> int:
-        """The position of the slider, from 0 to SLIDER_STEPS, for the time that is shown."""
+        """The position of the slider, a whole number from 0 to 1000, for the time that is shown."""
         assert self.playback is not None
         return round(SLIDER_STEPS * self.time / (self.playback.end or 1.0))
 
     def _go_to_position(self, position: float) -> None:
-        """Show the network at the time that a position of the slider, from 0 to SLIDER_STEPS, stands for."""
+        """Show the network at the time that a position of the slider, from 0 to 1000, stands for."""
         assert self.playback is not None
         self._move(self.playback.end * position / SLIDER_STEPS)
 

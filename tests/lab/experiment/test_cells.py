@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from experiment_files import BASE, with_
+from experiment_files import BASE, SYSTEM, with_
 from hypothesis import given, settings
 from networks import networks
 
@@ -77,6 +77,21 @@ def test_a_network_by_name_and_by_file(load, tmp_path):
     assert str(tmp_path / "d.csv") in cells[0].subject.data["downloads"]
     # The data stand on their own, wherever they are read.
     assert Experiment.from_data(json.loads(json.dumps(experiment.data))).cells() == cells
+
+
+def test_systems_to_optimise(load):
+    first, second = load(SYSTEM).cells()
+    assert first.subject.section == "optimise"
+    assert first.subject.data == {
+        "system": "cooperative", "maximise": "service_rate", "target": 0.4, "bandwidth": 10.0,
+        "updates": "exponential(rate=1)", "downloads": "exponential", "polls": "pareto(alpha=3)", "peers": 1,
+        "over": {"replicas": [2, 3000]},
+    }  # fmt: skip
+    assert [cell.key == second.key for cell in load(SYSTEM, "target=0.5", "bandwidth=10,20").cells()] == [True, False]
+    given = "target: 0.5, bandwidth: 1000, updates: exponential(rate=1), downloads: constant"
+    redundant = load(f"title: t\noptimise: {{system: redundant, {given}, ask: 20}}\n", "ask=10,20")
+    assert [cell.subject.data["ask"] for cell in redundant.cells()] == [10, 20]
+    assert len(load(f"title: t\noptimise: {{system: independent, {given}}}\n").cells()) == 1
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from error_tables import by_message, message_of, read_table, write_files
-from experiment_files import ALL_SECTIONS, BASE, EXPECTED, SYSTEM, with_
+from error_tables import by_message, message_of, read_table, without_excerpts, write_files
+from experiment_files import ALL_SECTIONS, BASE, EXPECTED, FORMULA, SYSTEM, with_
 
 from replnet.lab.experiment.experiment import load_experiment
 from replnet.text.errors import InputError
 
-TEXTS = {"base": BASE, "expected": EXPECTED, "system": SYSTEM}
+TEXTS = {"base": BASE, "expected": EXPECTED, "system": SYSTEM, "formula": FORMULA}
+CASES = [case | {"of": name} for name, cases in read_table(__file__).items() for case in cases]
 
 
 def read(case: dict[str, Any]) -> list[Any]:
@@ -25,11 +26,11 @@ def read(case: dict[str, Any]) -> list[Any]:
     return load_experiment("exp.yaml", case.get("overrides", ()), case.get("zips", ())).cells()
 
 
-@pytest.mark.parametrize("case", by_message(read_table(__file__)["errors"]))
+@pytest.mark.parametrize("case", by_message(CASES))
 def test_errors(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(case)
-    assert message_of(read, case).replace(f"{tmp_path}/", "") == case["message"]
+    assert without_excerpts(message_of(read, case)).replace(f"{tmp_path}/", "") == case["message"]
 
 
 def test_what_quick_makes_wrong_shows_in_its_cells(load):
@@ -46,9 +47,12 @@ FAULTS = [*itertools.combinations(WRONG, 1), *itertools.combinations(WRONG, 2), 
 
 
 @pytest.mark.parametrize("faults", FAULTS, ids=" and ".join)
-def test_as_many_problems_as_faults(messages, faults):
+def test_as_many_problems_as_faults(faults, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = ALL_SECTIONS
     for field in faults:
         text = with_(*WRONG[field], text)
-    places = [line.split(": ")[1] for line in messages(text).splitlines() if line.startswith("exp.yaml:")]
+    places = [
+        line.split(": ")[1] for line in message_of(read, {"text": text}).splitlines() if line.startswith("exp.yaml:")
+    ]
     assert places == [*faults]

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+import signal
 
 import pytest
+from error_tables import read_table
 from interrupts import ending
 
 import replnet as rn
 from replnet.deadline import OutOfTime, UnreasonableError
 from replnet.lab.inverse import targets
+from replnet.lab.inverse.designing import design
 from replnet.lab.inverse.sizing import predicted_size, size
 from replnet.network import build
 from replnet.text.errors import FieldError
 
 COARSE = {"precision": 0.02}
+E1 = "exponential(rate=1)"
+SOURCE = {"updates": E1, "replicas": 5, "target": "freshness >= 0.5", "pulls": [E1]}
 
 
 def hop(rate: float = 1.0, **more) -> rn.Network:
-    return rn.single(updates="exponential(rate=1)", downloads=f"exponential(rate={rate})", **more)
+    return rn.single(updates=E1, downloads=f"exponential(rate={rate})", **more)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,7 @@ def test_where_more_is_worse_the_largest_value_is_sought():
 
 def test_steps_end_at_the_last_value_that_a_network_may_have():
     """Of ten replicas nine can be asked, which steps of two pass over."""
-    polled = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=1)"}
+    polled = {"updates": E1, "downloads": E1, "polls": E1}
     made = rn.cooperative(replicas=10, peers=1, **polled)
     most = rn.predict(rn.cooperative(replicas=10, peers=9, **polled)).rows[0].predicted
     found = size(made, most - 1e-6, vary="peers", **COARSE)
@@ -81,24 +86,12 @@ def test_of_service_it_is_the_bandwidth():
 
 
 @pytest.mark.parametrize(
-    ("target", "vary", "message"),
-    [
-        (1.5, None, "target: 'freshness >= 1.5' never holds"),
-        (0.95, "delay", "target: 'freshness >= 0.95' is out of reach of delay: down to .* it reaches 0.4961"),
-        (0, None, "target: 0 is not a freshness to reach"),
-        ("freshness", None, "target: 'freshness' does not compare a metric with a number"),
-        ("speed > 2", None, "target: 'speed' is not measured"),
-        ("currency > 0.5", None, r"target: .*such as currency\(0.4\)"),
-        ("level 3: lag < 1", None, "target: nothing will match 'level 3: lag < 1'"),
-        ("service_rate > 1", None, r"vary: which field is to be found\? \(such as bandwidth\)"),
-        ("lag < 1", "kind", "vary: kind is no number of this network"),
-        ("freshness > 0.2", "name", "vary: name is no number"),
-        ("lag >= 0", None, "target: 'lag >= 0' is met by any downloads.rate"),
-    ],
+    ("of", "given", "message"), [(of, *case) for of, cases in read_table(__file__).items() for case in cases]
 )
-def test_errors_name_what_is_wrong(target, vary, message):
+def test_errors_name_what_is_wrong(of, given, message):
+    """Of networks to size, and of sources to design a network for."""
     with pytest.raises(FieldError, match=f"^{message}"):
-        size(hop(), target, vary=vary)
+        size(hop(), **given) if of == "size" else design(**SOURCE | given)
 
 
 def test_a_budget_that_is_over_before_anything_is_found_ends_it():
@@ -129,10 +122,7 @@ def test_one_interrupt_ends_all_that_was_to_be_emulated(place):
 
 
 def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
-    def emulate_so_far(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(targets, "emulate_so_far", emulate_so_far)
+    monkeypatch.setattr(targets, "emulate_so_far", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     words = "interrupted: downloads.rate = 9, by formula, is the smallest that meets it, and is not emulated yet"
     with pytest.raises(KeyboardInterrupt, match=f"^{words}$"):
         size(hop(), 0.9)
@@ -170,4 +160,4 @@ def test_what_takes_more_memory_than_there_is_is_refused(monkeypatch):
     """Of 1,000 replicas, as `run` refuses it: known they fit, emulated they do not."""
     monkeypatch.setattr(build, "machine_memory", lambda: 700_000)
     with pytest.raises(FieldError, match=r"^network: 1,001 nodes take about 0\.0009 GB of memory"):
-        size(rn.cascade(depth=1, branching=1000, updates="exponential(rate=1)", downloads="exponential(rate=1)"), 0.9)
+        size(rn.cascade(depth=1, branching=1000, updates=E1, downloads=E1), 0.9)

@@ -1,6 +1,6 @@
 """Sweeps: the same table whatever happens on the way, nothing run twice, nothing lost.
 
-Those that are killed are in tests/lab/test_crashes and test_sweep_ray.
+Those that are killed are in tests/lab/test_kept_run and test_sweep_ray.
 """
 
 from __future__ import annotations
@@ -240,10 +240,3 @@ def test_the_predicted_curve_is_finer_than_the_cells():
     assert at["exponential", 2.0] == pytest.approx(0.5)
     assert all(rate / (rate + 2) == pytest.approx(p) for (law, rate), p in at.items() if law == "exponential")
     assert section_of(rn.sweep(small(), workers=0)).figure.curve is None
-
-
-@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
-def test_precision_is_reached_by_a_short_run(estimator):
-    found = rn.sweep(small(**ONE_CELL, run={"precision": 0.02, "estimator": estimator}), workers=0)
-    assert all(row["ci_high"] - row["ci_low"] <= 0.04 for row in found.rows)
-    assert found.incomplete == ""

@@ -1,7 +1,8 @@
-"""Sweeps on Ray: the same table as without, whatever dies."""
+"""Sweeps and runs on Ray: the same table as without, whatever dies."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -21,18 +22,6 @@ pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
 
 NAME = "p2p/fig11-random"
-
-
-@pytest.fixture(scope="module")
-def straight():
-    return rn.sweep(NAME, quick=True, workers=0).hash
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_table_does_not_depend_on_the_workers_nor_on_the_order(straight, workers, tmp_path):
-    chance = random.Random(1)
-    found = rn.sweep(NAME, tmp_path, quick=True, workers=workers, address="local", order=lambda cell: chance.random())
-    assert found.hash == straight
 
 
 SLOWER = "run.precision=0.0006"  # for cells to take about as long as Ray takes to start
@@ -97,8 +86,37 @@ def test_kills_on_ray_at_any_moment(tmp_path):
     assert rn.sweep(NAME, folder, quick=True, workers=0, overrides=[SLOWER]).hash == straight
 
 
-def test_a_run_is_the_same_on_ray():
-    network, how = rn.load("cascade"), {"horizon": 1e6, "replications": 40}
-    alone = rn.emulate(network, workers=0, **how)
-    spread = rn.emulate(network, workers=2, address="local", **how)
-    assert [row.record() for row in spread.rows] == [row.record() for row in alone.rows]
+NODE_DIES = """
+import json, os, threading, time
+from ray.cluster_utils import Cluster
+import replnet as rn
+
+machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+nodes = [machines.add_node(num_cpus=2) for _ in range(2)]
+machines.wait_for_nodes()
+network = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+told = []
+
+def lose(share, words):
+    if share > 0.2 and not told:
+        told.append(share)
+        os.kill(nodes[1].all_processes["raylet"][0].process.pid, 9)
+
+spread = rn.emulate(network, seed=3, horizon=2e6, workers=4, address=machines.address, progress=lose)
+here = rn.emulate(network, seed=3, horizon=2e6, workers=0)
+print(json.dumps([told, spread.table.to_csv() == here.table.to_csv(), spread.incomplete]))
+machines.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_in_a_spread_run_changes_no_byte():
+    """A head without CPUs and two nodes with two workers each; one raylet is killed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    command = [sys.executable, "-W", "ignore", "-c", NODE_DIES]
+    done = programs.run(command, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, same, incomplete = json.loads(done.stdout.splitlines()[-1])
+    assert len(told) == 1
+    assert same
+    assert incomplete == ""

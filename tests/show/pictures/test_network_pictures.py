@@ -143,14 +143,6 @@ def test_the_structure_of_a_grid_is_seen(wide, tall, longest):
     assert spread(nx.empty_graph(1)) == {0: (0.0, 0.0)}
 
 
-def test_all_nodes_of_a_large_graph_are_drawn():
-    wires = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 30))
-    net = graph(wires, edges="peers", polls=LAW, downloads=LAW, nodes={"s": {"updates": LAW}}, links=["s -> *"])
-    plan = layout(net.graph)
-    assert (plan.shape, plan.left_out, len(plan.places)) == ("map", 0, 1201)
-    assert "downloads: those from s are not drawn" in svg(net)
-
-
 def test_an_arrow_that_is_drawn_is_explained():
     assert "data flows down, or along an arrow" in svg(load("mesh"))
     picture = svg(load("cascade"))
@@ -187,6 +179,7 @@ CLUSTERS = [
 ]
 PAIRS = {n: {"updates": LAW} for n in range(0, 300, 2)}
 CLIENTS = {"ask": 2, "queries": LAW}
+GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 30))
 
 
 @pytest.mark.parametrize(
@@ -197,8 +190,9 @@ CLIENTS = {"ask": 2, "queries": LAW}
         cooperative(replicas=5000, updates=LAW, downloads=LAW, polls=LAW, clients=CLIENTS),
         graph(nx.path_graph(300), edges="downloads", downloads=LAW, nodes=PAIRS),
         compose(updates=LAW, tiers=CLUSTERS),
+        graph(GRID, edges="peers", polls=LAW, downloads=LAW, nodes={"s": {"updates": LAW}}, links=["s -> *"]),
     ],
-    ids=["tree", "chain", "cluster", "pairs", "clusters"],
+    ids=["tree", "chain", "cluster", "pairs", "clusters", "map"],
 )
 def test_every_node_is_drawn_or_counted(net):
     plan = layout(net.graph)
@@ -206,6 +200,9 @@ def test_every_node_is_drawn_or_counted(net):
     assert counted | set(plan.places) == set(net.graph)
     assert plan.left_out == len(net.graph) - len(plan.places)
     text = svg(net)
+    # All nodes of a map are drawn.
+    assert (plan.left_out == 0) == (plan.shape == "map") == ("downloads: those from s are not drawn" in text)
+    assert (plan.shape == "map") == (len(net.graph) == GRID.order() + 1)
     assert all(f">{len(crowd.names):,}" in text for crowd in plan.crowds)
     assert len(sketch(net.graph).splitlines()) <= 45
     assert "<svg" not in net._repr_html_()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from recorded import pair
 from report_sections import NOTHING, cells, grid, row, section
 
+from replnet.histories.history import History
+from replnet.histories.trace_fit import fit
+from replnet.laws import Exponential
 from replnet.show.pictures import figure_svg, standalone
-from replnet.show.report import FigureSpec, page, write
+from replnet.show.report import FigureSpec, draw, page, write
 from replnet.show.report.arrange import arrange
 from replnet.show.report.figure import draw_figure, figure_of
 from replnet.show.theme import COLOUR_NAMES, ORDERED, SERIES, THEME, shades
@@ -149,3 +154,19 @@ def test_everything_can_be_seen(mode):
     assert all(contrast(pair[mode], colour["paper"]) >= 3 for pair in SERIES + ORDERED)
     assert len(COLOUR_NAMES) == len(THEME)
     assert (shades(1), shades(2)) == ([ORDERED[6][0]], [ORDERED[0][0], ORDERED[-1][0]])
+
+
+# Pictures of recorded histories.
+
+
+def test_pictures_are_the_same_twice(tmp_path):
+    updates, _ = pair(12, Exponential(mean=5000), Exponential(mean=9000), 6e5)
+    dated = fit(History(np.floor(updates.times) + 1.7e9, "u"))
+    for name in ("a.svg", "b.svg"):
+        draw(dated, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "events an hour, over the day" in (tmp_path / "a.svg").read_text()
+    draw(fit(History(dated.history.times[:60] - dated.history.start, "u")), tmp_path / "c.svg")
+    assert "events an hour" not in (tmp_path / "c.svg").read_text()
+    with pytest.raises(ValueError, match=r"file: .*a.gif is no kind of picture"):
+        draw(dated, tmp_path / "a.gif")

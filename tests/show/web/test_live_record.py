@@ -69,13 +69,6 @@ def test_what_is_written_is_read_while_it_grows(file):
         assert not record.over
 
 
-def test_who_reads_a_record_does_not_move_who_writes_it(file):
-    with record_run(file, NETWORK, "live") as look:
-        for step in range(1, 4):
-            look(seen(float(step), 0.5))
-            assert read(file).times == [float(one) for one in range(1, step + 1)]
-
-
 def test_lines_that_come_over_a_connection_are_a_record(file):
     async def received() -> bytes:
         inbox = GlimpseInbox()

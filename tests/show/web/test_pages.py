@@ -103,15 +103,12 @@ def test_a_network_is_explored(browser, serve, tmp_path):
 
     browser.open(f"{pages.base}/?network=cooperative&s=peers%3D12")
     browser.wait_text("12 is not below replicas = 10")
-    begin_to_type(browser, "peers", "trace(file=/etc/passwd)")
-    browser.press("Enter")
+    enter(browser, "peers", "trace(file=/etc/passwd)")
     browser.wait_text("/etc/passwd is not open here")
     assert "root:" not in browser.run("document.body.innerText")
-    begin_to_type(browser, "peers", "1")
-    browser.press("Enter")
+    enter(browser, "peers", "1")
     (tmp_path / "record.csv").write_text("0\n1\n2\n")
-    begin_to_type(browser, "updates", f"trace(file={tmp_path}/record.csv)")
-    browser.press("Enter")
+    enter(browser, "updates", f"trace(file={tmp_path}/record.csv)")
     browser.wait_text("record.csv is not open here")
     choose(browser, "family", "constant")
     browser.wait_text("'updates=constant(period=2)'")  # the example, and not the rate of the record
@@ -133,6 +130,11 @@ def begin_to_type(browser: Browser, name: str, text: str) -> None:
     browser.run(f"{box(name)}.focus()")
     browser.run(f"{box(name)}.select()")
     browser.type(text)
+
+
+def enter(browser: Browser, name: str, text: str) -> None:
+    begin_to_type(browser, name, text)
+    browser.press("Enter")
 
 
 @pytest.mark.parametrize("key", ["Enter", "Tab"])
@@ -160,8 +162,7 @@ def test_what_is_typed_is_taken_however_soon_a_key_follows(browser, serve, key):
 def test_what_is_being_typed_stays_whatever_else_changes(browser, serve):
     """Another field is shown in the same box, then fields come and go around it."""
     browser.begin(serve("cooperative").start)
-    begin_to_type(browser, "updates.rate", "3")
-    browser.press("Enter")
+    enter(browser, "updates.rate", "3")
     begin_to_type(browser, "updates", "exponential(ra")
     browser.wait_text("replnet run cooperative -s updates.rate=3")
     browser.type("te=5)")
@@ -169,8 +170,7 @@ def test_what_is_being_typed_stays_whatever_else_changes(browser, serve):
     browser.wait_text("replnet run cooperative -s 'updates=exponential(rate=5)'")
     browser.wait(f"{box('updates.rate')}.value === '5'")
 
-    begin_to_type(browser, "updates", "weibull(shape=0.6, rate=1)")
-    browser.press("Enter")
+    enter(browser, "updates", "weibull(shape=0.6, rate=1)")
     begin_to_type(browser, "polls", "const")
     browser.wait(box("updates.shape"))
     browser.type("ant(rate=6)")
@@ -184,16 +184,14 @@ def test_what_is_being_typed_stays_whatever_else_changes(browser, serve):
 
 def test_all_that_shows_a_field_shows_the_same(browser, serve):
     browser.begin(serve("cooperative").start)
-    begin_to_type(browser, "polls", "constant(rate=128)")
-    browser.press("Enter")
+    enter(browser, "polls", "constant(rate=128)")
     now = "document.querySelector('.q-slider[aria-label=\"polls.rate\"]').getAttribute('aria-valuenow')"
     browser.wait(f"{now} === '200'")
     browser.wait("[...document.querySelectorAll('.q-field')].some(one => one.innerText.match(/family\\s+constant/))")
     browser.run(SLIDER.format("polls.rate") + ".focus()")
     browser.press("ArrowLeft")
     browser.wait(f"{box('polls')}.value === 'constant(rate=124)' && {box('polls.rate')}.value === '124'")
-    begin_to_type(browser, "replicas", "500")
-    browser.press("Enter")
+    enter(browser, "replicas", "500")
     ends = "document.querySelector('.q-slider[aria-label=\"replicas\"]').getAttribute('aria-valuemax')"
     browser.wait(f"{ends} === '5000'")
     assert browser.errors == []
