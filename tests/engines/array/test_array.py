@@ -9,20 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import (
-    NAMED,
-    aggregate_tiers,
-    aggregates,
-    clusters,
-    forests,
-    graphs,
-    networks,
-    of_several_sources,
-    plain_clusters,
-    tiers,
-    troubled,
-    two_way,
-)
+from networks import NAMED, networks, of_several_sources, plain, troubled, two_way
 from paths import assert_agree, assert_same, both, logged, task, walks
 
 import replnet as rn
@@ -55,12 +42,12 @@ def check(network, seed, sampled, asked, brief=BRIEF):
 
 ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.sampled_from(["", "metrics", "log"])}
 FAMILIES = {
-    "any": networks() | aggregates() | aggregate_tiers(),
-    "forests of several sources": forests(),
+    "any": networks() | networks("aggregate", "starved", "tiers of many"),
+    "forests of several sources": networks("forest"),
     "answers without copies of some sources": of_several_sources(),
     "things go wrong": troubled(),
-    "things go wrong with aggregates": troubled(aggregates() | aggregate_tiers()),
-    "polls both ways": two_way(clusters() | tiers() | graphs(), plain=True),
+    "things go wrong with aggregates": troubled("aggregate", "starved", "tiers of many"),
+    "polls both ways": plain(two_way(networks("cluster", "tiers", "graph"))),
 }
 
 
@@ -73,7 +60,7 @@ def test_the_engines_agree(family, data, seed, sampled, asked):
 
 @pytest.mark.slow
 @settings(max_examples=4000, deadline=None)
-@given(network=networks() | troubled() | troubled(aggregates() | aggregate_tiers()), **ANY)
+@given(network=networks() | troubled() | troubled("aggregate", "starved", "tiers of many"), **ANY)
 def test_they_agree_on_many_networks(network, seed, sampled, asked):
     check(network, seed, sampled, asked, {})
 
@@ -101,6 +88,7 @@ def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
         assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
 
 
+CLUSTERS = networks("cluster")
 TINY = (
     {"PULLS_PER_SORT": 0, "ROWS_PER_BLOCK": 3, "COPIES_BEYOND_CACHE": 2},
     {"PULLS_PER_PART": 4, "PARTS_PER_PASS": 2},
@@ -109,7 +97,7 @@ TINY = (
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=plain_clusters() | two_way(plain_clusters(), plain=True) | networks(), **ANY)
+@given(network=plain(CLUSTERS) | plain(two_way(CLUSTERS)) | networks(), **ANY)
 def test_they_agree_where_rows_come_in_lots(network, seed, sampled, asked):
     """As they do in large networks."""
     sizes, cut, often = TINY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import aggregate_tiers, aggregates, cascades, clusters, forests, tiers
+from networks import networks, plain
 from paths import assert_close, task
 
 import replnet as rn
@@ -49,7 +49,7 @@ def assert_alike(of: Task, ours: Path, theirs: Path) -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    network=cascades() | clusters() | tiers() | forests() | aggregates() | aggregate_tiers(),
+    network=plain(networks("cascade", "cluster", "tiers", "forest", "aggregate", "starved", "tiers of many")),
     seed=st.integers(0, 2**32), sampled=st.booleans(), asked=st.booleans(),
 )  # fmt: skip
 def test_any_network_is_the_same_one_by_one(network, seed, sampled, asked):
