@@ -53,6 +53,11 @@ def written_by_step(task: Task) -> list[LogRow]:
     return [row for rows in kept for row in flat(task.plan, 0, rows)]
 
 
+def told(row: LogRow, sampled: bool) -> str:
+    """A row as text; if `sampled`, without when copies left before time zero, for which no host looks back."""
+    return repr((*row[:5], row[5] and max(row[5], 0.0), row[6]) if sampled else row)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     network=networks() | troubled() | two_way(networks() | troubled()),
@@ -84,8 +89,8 @@ def test_they_do_so_on_any_network_whatever_is_planned_to_go_wrong_and_log_what_
     )
     assert_shares(shares, expected)
     if compiled.constant_delay == 0:
-        early = Counter(map(repr, written_by_step(world.task)))
-        early.subtract(repr(row) for row in world.log if row[1] < horizon)
+        early = Counter(told(row, sampled) for row in written_by_step(world.task))
+        early.subtract(told(row, sampled) for row in world.log if row[1] < horizon)
         assert min(early.values()) == 0
         assert all("'answer'" in row for row in early.elements())
         assert compiled.bandwidth is not None or not any(early.elements())

@@ -97,13 +97,7 @@ def test_replicas_that_share_a_budget():
     assert two == pytest.approx(wanted, rel=1e-12)
 
 
-def test_what_has_no_formula_says_why():
-    rows = rn.predict(rn.aggregate(rates=[1, 9], budget=1, order="fixed", allocate="freshness"), ["lag"]).rows
-    lag = next(row for row in rows if row.metric == "lag")
-    assert lag.predicted is None
-    assert lag.note == "lag is infinite: 1 of 2 sources change and are never downloaded"
-    many = rn.aggregate(sources=50, updates="gamma(shape=2, rate=1)", budget=9, order="random")
-    assert rn.predict(many).rows[0].note == "no formula: random orders under changes that are not Poisson"
+def test_a_source_that_is_never_downloaded_is_stale_for_ever():
     never = predicted(["missing_updates", "staleness"], rates=[0, 1], budget=0)
     assert never["copies", "freshness"] == 0.5
     assert never["copies", "staleness"] == 0.5
