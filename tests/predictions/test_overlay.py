@@ -38,7 +38,7 @@ ROUND = {
 }  # fmt: skip
 
 
-# What `a` downloads and polls it hands over to `b`, who asks nobody; in a pool, `c` polls besides.
+# What `a` has it hands over to `b`, who in a pool asks nobody; there `c` polls besides.
 BOTH_WAYS = {
     "s": {"role": "source", "updates": "exponential(rate=1)"},
     "a": {**E1, "polls": "exponential(rate=2)"},
@@ -50,7 +50,7 @@ NETWORKS = {name: rn.graph(nodes=with_ends(*of), links=of[1]) for name, of in RO
         links=["s -> a"], pools={"all": ["a", "b", "c"]}, two_way=True,
     ),
     "polls both ways along links": rn.graph(
-        nodes=BOTH_WAYS | {"a": BOTH_WAYS["a"] | {"peers": 1}, "b": {"polls": "exponential(rate=1e-9)"}},
+        nodes=BOTH_WAYS | {"a": BOTH_WAYS["a"] | {"peers": 1}, "b": {"polls": "exponential(rate=0.5)"}},
         links=["s -> a", "a -- b"], two_way=True,
     ),
     "constant updates": rn.load("overlay", ["nodes.source.updates=constant(period=1)"]),

@@ -7,10 +7,11 @@ from unittest.mock import patch
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from networks import NAMED, networks, of_several_sources, plain, troubled, two_way
-from paths import assert_agree, assert_same, both, logged, task, walks
+from independent import reachable
+from networks import NAMED, anything, networks, of_several_sources, plain, troubled, two_way
+from paths import assert_agree, assert_same, logged, task, walks
 
 import replnet as rn
 from replnet.engines import start
@@ -79,13 +80,6 @@ def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed
     network = rn.Network.from_data(data)
     assume(walks(plan(network)))
     assert_agree(task(network, seed, 8.0, measure=LASTING))
-
-
-def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
-    network = rn.cascade(depth=3, start="fresh", updates="constant(period=100)", downloads="exponential(rate=1)")
-    of = task(network, 1, 50.0, measure=("freshness at 0",))
-    for path in both(of):
-        assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
 
 
 CLUSTERS = networks("cluster")
@@ -166,46 +160,29 @@ def test_sampled_and_conditional_see_the_same_copies():
         assert (stale >= left).all()
 
 
-def holders(compiled, source):
-    """The names of the nodes that can hear of a source."""
-    row = compiled.sources.tolist().index(compiled.names.index(source))
-    return {compiled.names[i] for i in compiled.reachable_sources.owners[compiled.reachable_sources.members == row]}
+def sources_heard(compiled):
+    """By node the sources that it can hear of."""
+    found = {name: set() for name in compiled.names}
+    for i, row in zip(compiled.reachable_sources.owners, compiled.reachable_sources.members, strict=True):
+        found[compiled.names[i]].add(compiled.names[compiled.sources[row]])
+    return found
 
 
-def test_contacts_of_another_upstream_are_never_heard_of():
-    """b polls recent contacts, which share its upstream: of the pool that is nobody, so that nothing is waited for."""
-    polls = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
-    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}
-    network = rn.graph(nodes=nodes, links=["s -> a", "q -> b"], pools={"all": ["a", "b"]})
-    assert [holders(plan(network), source) for source in "sq"] == [{"a"}, {"b"}]
-    for sampled in (True, False):
-        of = task(network, 1, 20.0, sampled)
-        ours, theirs = both(of)
-        assert_same(of, ours, theirs)
-        assert (ours.unproven, ours.depth < 100) == (0, True)
+RS = [f"r{i}" for i in range(40)]
+# Many sources are looked for by another search: each of 40 replicas has one of its own, and one hears of all.
+FORTY = rn.graph(
+    nodes={f"s{i}": {"updates": E1} for i in range(40)} | {name: {"downloads": E1} for name in ("all", *RS)},
+    links=[f"s{i} -> r{i}" for i in range(40)] + [f"{name} -> all" for name in RS],
+)
 
 
-def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
-    """c downloads from s as a and b do, and polls d, which has copies of q."""
-    recent = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
-    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "d": {"downloads": E1}, "b": recent}
-    nodes |= {"c": {"downloads": E1, "polls": E1}}
-    links = ["s -> b", "s -> c", "q -> d", {"from": "d", "to": "c", "kind": "peer"}]
-    network = rn.graph(nodes=nodes, links=links, pools={"all": ["b", "c"]})
-    assert holders(plan(network), "q") == {"b", "c", "d"}
-    assert plan(network).most_hops == 3
-    assert_agree(task(network, 1, 20.0))
-
-
-def test_many_sources_are_heard_of_as_few_are():
-    """By another search: each of 40 replicas downloads from a source of its own, and one from all of these."""
-    nodes = {f"s{i}": {"updates": E1} for i in range(40)} | {f"r{i}": {"downloads": E1} for i in range(40)}
-    links = [f"s{i} -> r{i}" for i in range(40)] + [f"r{i} -> all" for i in range(40)]
-    compiled = plan(rn.graph(nodes={**nodes, "all": {"downloads": E1}}, links=links))
-    assert [holders(compiled, f"s{i}") for i in range(40)] == [{f"r{i}", "all"} for i in range(40)]
-    assert compiled.origins(np.array([compiled.names.index("r7")])).nonzero()[0].tolist() == [
-        compiled.names.index(name) for name in ("s7", "r7")
-    ]
+@settings(max_examples=60)
+@example(FORTY)
+@given(anything())
+def test_who_hears_of_what_is_what_asking_connects(network):
+    """Also by polls of recent contacts, who have the same upstream, and by polls that go both ways."""
+    heard, asked = sources_heard(plan(network)), reachable(network.graph)
+    assert all(heard[name] == {*asked[name]} for name in (*network.replicas, *network.clients))
 
 
 def test_how_much_longer_intervals_are_than_their_laws_say():
