@@ -102,12 +102,3 @@ def test_a_source_that_is_never_downloaded_is_stale_for_ever():
     assert never["copies", "freshness"] == 0.5
     assert never["copies", "staleness"] == 0.5
     assert never["copies", "missing_updates"] is None
-
-
-@pytest.mark.slow
-def test_ten_million_sources():
-    law = "uniform(low=0, high=1)"
-    fields = {"rates": law, "weights": law, "downloads": "exponential", "allocate": "algorithm2"}
-    net = rn.aggregate(sources=10**7, budget=1e6, **fields)
-    assert 0.29 < rn.predict(net).rows[0].predicted < 0.31
-    assert "graph" not in vars(net)

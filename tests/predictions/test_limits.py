@@ -44,18 +44,6 @@ def test_ages_beyond_floats_are_the_oldest():
     assert np.mean(of.age == OLDEST) == pytest.approx(0.932, abs=6 * 0.008)
 
 
-def test_bursts_are_looked_up_as_far_as_they_reach():
-    """The past of a process in a burst has many times the events of its rate, and is the same in one look or in two."""
-    of = renewals([law("pareto(alpha=1.001, rate=1)")], 4000)
-    deep, shallow = of.past(50.0), of.past(5.0)
-    count = deep.last - deep.first
-    assert count.max() > 20 * 50
-    for p in np.flatnonzero(count):
-        points = deep.of(int(p))
-        assert np.all(np.diff(points) >= 0)
-        assert np.array_equal(points[points >= -5.0], shallow.of(int(p)))
-
-
 def test_a_past_of_too_many_events_is_refused():
     of = renewals([law("pareto(alpha=3, rate=1)")], 10)
     with pytest.raises(FieldError, match=r"pareto\(alpha=3, rate=1\) had 1e\+301 events in 1e\+300 units of time"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from any_network import KINDS, Choose, Data, drawn_law, drawn_network, network_of_several_sources
+from any_network import KINDS, Choose, Data, drawn_network, network_of_several_sources
 from any_network import troubled as troubled_data
 from hypothesis import strategies as st
 
@@ -52,11 +52,6 @@ def troubled(*kinds: str) -> st.SearchStrategy[rn.Network]:
 
 
 graphs = partial(networks, "graph")
-
-
-def laws() -> st.SearchStrategy[str]:
-    """Laws of independent intervals, as text."""
-    return _drawn(lambda choose: drawn_law(choose, only=True))
 
 
 def anything() -> st.SearchStrategy[rn.Network]:

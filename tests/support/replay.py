@@ -28,8 +28,9 @@ ORDER = ("start", "up", "down", "update")  # at one instant; all else comes afte
 
 
 NAMES = (
-    "staleness", "staleness_age", "change_age", "information_age", "missing_updates", "lag", "currency(0.4)",
-    "source_penalty(1/(1+x))", "source_penalty(threshold(0.3))", "update_penalty(x)", "update_penalty(log(1+x))",
+    "staleness", "older(0.7)", "staleness_age", "change_age", "information_age", "missing_updates", "lag",
+    "currency(0.4)", "source_penalty(1/(1+x))", "source_penalty(threshold(0.3))", "update_penalty(x)",
+    "update_penalty(log(1+x))",
 )  # fmt: skip
 
 
