@@ -88,7 +88,7 @@ METRICS = {
     ),
     "P2P Fig. 7": (
         rn.single(updates="pareto(alpha=3, scale=1)", downloads="exponential(rate=2)"),
-        ("fresh_spell", "fresh_spell_beyond(1)", "fresh_residual(0.25)", "fresh_residual(2)"),
+        ("fresh_spell", "fresh_spell_beyond(1)", "fresh_residual(0.25)"),
     ),
 }  # fmt: skip
 
@@ -149,6 +149,34 @@ def test_freshness_has_no_drift_from_the_start():
     for row in rn.predict(network).rows:
         fresh = [path.shares[row.group, "freshness"] for path in paths]
         assert_mean(np.array([amount / whole for amount, whole in fresh]), row.predicted, resolution=0.12)
+
+
+HEAVY, ERLANG = "pareto(alpha=3, rate=1)", "erlang(stages=3, rate=1)"
+CLUSTER = {"replicas": 8, "peers": 2, "updates": HEAVY, "downloads": E1, "polls": "exponential(rate=2)"}
+DISTURBED = {
+    "single": rn.single(start="fresh", updates=HEAVY, downloads=ERLANG),
+    "cascade": rn.cascade(depth=3, start="fresh", updates=ERLANG, downloads=HEAVY),
+    "cluster": rn.cooperative(start="fresh", **CLUSTER),
+    "a cluster joins": rn.cooperative(**CLUSTER, faults=[{"crash": "replicas", "at": 0.5, "lasts": 0.5}]),
+    "a level joins": rn.cascade(
+        depth=2, branching=3, updates=HEAVY, downloads=ERLANG, faults=[{"crash": "level 2", "at": 0.5, "lasts": 0.5}]
+    ),
+    "a cut heals": rn.single(
+        updates=HEAVY, downloads="exponential(rate=2)", faults=[{"cut": ["source", "replicas"], "at": 1, "lasts": 1}]
+    ),
+}
+
+
+@pytest.mark.parametrize("network", DISTURBED.values(), ids=DISTURBED)
+def test_the_curve_after_a_fresh_start_a_cut_or_a_crash_lies_in_the_bands(network):
+    """All points are judged together: a correct curve differs in one run of a hundred, and then is run longer.
+
+    With 4,096 replications of one copy the bands are 0.02 wide on each side and would show an error of 0.03.
+    """
+    result = rn.emulate(network, measure=["freshness at 0:5:21", "staleness_age at 0:5:6", "availability at 0:5:6"])
+    rows = [row for row in result.rows if " at " in row.metric and row.measured is not None]
+    assert sum(row.predicted is not None for row in rows) > 20
+    assert [row for row in rows if row.verdict == "differ"] == []
 
 
 def precise(network, **how):
