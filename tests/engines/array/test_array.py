@@ -178,7 +178,7 @@ FORTY = rn.graph(
 
 @settings(max_examples=60)
 @example(FORTY)
-@given(anything())
+@given(anything() | two_way(networks("cluster", "tiers", "graph")))
 def test_who_hears_of_what_is_what_asking_connects(network):
     """Also by polls of recent contacts, who have the same upstream, and by polls that go both ways."""
     heard, asked = sources_heard(plan(network)), reachable(network.graph)
