@@ -132,6 +132,7 @@ SAME_WAY = rn.graph(
     delay=0.02,
 )  # fmt: skip
 OUTAGE = {"at": 1, "lasts": 1}
+CHURN = {"up": "exponential(mean=5)", "down": "exponential(mean=2)"}
 GRAPHS = {
     "share part of their": drawn("s>a s>b a>c b>c a>d b>d c>e d>e", a={"downloads": C1}),
     " part of their": drawn("s>a s>b a>p b>q a>r b>u p>c q>c r>d u>d c>e d>e", a={"downloads": C1}),
@@ -145,6 +146,14 @@ def late(*faults):
 
 def both_ways(**changes):
     return rn.cooperative(**{"replicas": 10, "two_way": True, **POISSON, **changes}), "cluster", "freshness"
+
+
+def poll_along_links(*faults):
+    """One replica that downloads, and one after another who poll their neighbours."""
+    nodes = {f"r{i}": {"polls": E1, "peers": 1} for i in range(4)}
+    links = ["s -> r0", *(f"r{i} -- r{i + 1}" for i in range(3))]
+    nodes |= {"s": {"updates": E1}, "r0": nodes["r0"] | {"downloads": E2}}
+    return rn.graph(nodes=nodes, links=links, faults=list(faults))
 
 
 # The network, the group and the metric, and what the note says.
@@ -174,6 +183,9 @@ NO_FORMULA = [
     # It begins with a thousand messages in line, which all leave when nobody asks any more.
     (redundant(60, replicas=1, ask=1, faults=[{"cut": ["clients", "replicas"], "at": 7.0}]), "level 1", "service_rate",
      "no formula: "),
+    (redundant(100), "clients", "queueing_delay", "lines that overflow now and then"),
+    (poll_along_links({"lose": 0.1, "between": ["r1", "r2"]}), "level 1", "freshness", "messages that get lost, except"),
+    (poll_along_links({"cut": ["r1", "r2"], "at": 1}), "level 1", "freshness", "messages that are cut off for a time"),
     # They come in swarms.
     (cluster(replicas=4, polls=E1, peers=2, select="recent", charge="both",
              clients={"ask": 1, "queries": "exponential(rate=20)"}),
@@ -196,6 +208,16 @@ def test_where_there_is_no_formula_the_row_says_why(network, group, metric, word
     ]
     assert row.predicted is None
     assert words in row.note
+
+
+@pytest.mark.parametrize(
+    ("copy", "fresh", "there"), [("empty", 1.2 / 2.2, 5 / 7 / 1.2), ("kept", 1 / (2 + 0.2 / 1.5), 5 / 7)]
+)
+def test_replicas_that_crash(copy, fresh, there):
+    """A copy that is lost does not count until the next download; one that is kept may be an old one."""
+    rows = rows_of(rn.single(updates=E1, downloads=E1, faults=[{"crash": "replicas", "copy": copy, **CHURN}]))
+    assert rows["level 1", "freshness"].predicted == pytest.approx(fresh)
+    assert rows["level 1", "availability"].predicted == pytest.approx(there)
 
 
 def test_a_line_overflows_where_its_growth_says_so():

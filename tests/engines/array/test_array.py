@@ -74,7 +74,7 @@ LASTING = (
 
 
 @settings(max_examples=40)
-@given(networks(), st.integers(0, 1000), st.booleans())
+@given(networks("redundant") | networks(), st.integers(0, 1000), st.booleans())
 def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed, fresh):
     data = network.data() | ({"start": "fresh"} if fresh else {})
     network = rn.Network.from_data(data)
@@ -176,8 +176,24 @@ FORTY = rn.graph(
 )
 
 
+# b polls recent contacts, who share its upstream, which nobody does; what a polls is handed over to c.
+APART = rn.graph(
+    nodes={
+        "s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1},
+        "b": {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"},
+    },
+    links=["s -> a", "q -> b"], pools={"all": ["a", "b"]},
+)  # fmt: skip
+HANDED_OVER = rn.graph(
+    nodes={"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1, "polls": E1}, "c": {"downloads": E1}},
+    links=["s -> a", "q -> c", {"from": "c", "to": "a", "kind": "peer"}], two_way=True,
+)  # fmt: skip
+
+
 @settings(max_examples=60)
 @example(FORTY)
+@example(APART)
+@example(HANDED_OVER)
 @given(anything() | two_way(networks("cluster", "tiers", "graph")))
 def test_who_hears_of_what_is_what_asking_connects(network):
     """Also by polls of recent contacts, who have the same upstream, and by polls that go both ways."""
