@@ -184,7 +184,7 @@ NO_FORMULA = [
     (redundant(60, replicas=1, ask=1, faults=[{"cut": ["clients", "replicas"], "at": 7.0}]), "level 1", "service_rate",
      "no formula: "),
     (redundant(100), "clients", "queueing_delay", "lines that overflow now and then"),
-    (poll_along_links({"lose": 0.1, "between": ["r1", "r2"]}), "level 1", "freshness", "messages that get lost, except"),
+    (poll_along_links({"lose": 0.1, "between": ["r1", "r2"]}), "level 1", "freshness", "messages that get lost"),
     (poll_along_links({"cut": ["r1", "r2"], "at": 1}), "level 1", "freshness", "messages that are cut off for a time"),
     # They come in swarms.
     (cluster(replicas=4, polls=E1, peers=2, select="recent", charge="both",
