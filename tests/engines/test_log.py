@@ -28,7 +28,8 @@ def both(network: rn.Network, seed: int, horizon: float = 8.0) -> list[tuple[flo
 
 
 def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
-    of = task(CLUSTER, 1, 600.0)
+    """Also where answers wait in line from one window to the next."""
+    of = task(LINES, 1, 600.0)
     whole, _ = logged(array, of)
     for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)

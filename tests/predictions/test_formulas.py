@@ -220,6 +220,15 @@ def test_replicas_that_crash(copy, fresh, there):
     assert rows["level 1", "availability"].predicted == pytest.approx(there)
 
 
+@pytest.mark.parametrize(
+    ("fault", "least"),
+    [({"lose": 0.1}, 4), ({"lose": 0.1, "between": ["r1", "r2"]}, 0), ({"cut": ["r1", "r2"], "at": 1}, 0)],
+)
+def test_how_many_pulls_there_are_is_told_without_a_look_at_each(fault, least):
+    """And is 0 where only that look could tell."""
+    assert PullGraph(poll_along_links(fault).topology).least_distinct_pulls(0) == least
+
+
 def test_a_line_overflows_where_its_growth_says_so():
     """Of single messages at half load, exp(-1.2564 K): the root of exp(t) - 1 = 2 t."""
     places = -math.log(NEVER) / 1.2564 + 1
