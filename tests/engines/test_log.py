@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paths import ABSENT, logged, task
+from paths import ABSENT, assert_close, logged, task
 
 import replnet as rn
 from replnet.engines.array import array
@@ -28,12 +28,14 @@ def both(network: rn.Network, seed: int, horizon: float = 8.0) -> list[tuple[flo
 
 
 def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
-    """Also where answers wait in line from one window to the next."""
-    of = task(LINES, 1, 600.0)
-    whole, _ = logged(array, of)
+    """Also where it takes a later window to tell how long answers go on to be fresh."""
+    of = task(CLUSTER, 1, 600.0, measure=("fresh_residual(0.5)",))
+    whole, path = logged(array, of)
     for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)
-    assert logged(array, of)[0] == whole
+    parts, other = logged(array, of)
+    assert parts == whole
+    assert_close(other.shares, path.shares)
 
 
 def test_there_is_a_row_for_every_event():
