@@ -180,6 +180,8 @@ NO_FORMULA = [
     (*late({"cut": ["level 1", "level 2"], **OUTAGE}), "cuts, except those of exponential downloads from a source"),
     (*late({"crash": "level 2", **OUTAGE}, {"cut": ["source", "level 1"], "at": 2}), "several scheduled faults"),
     (rn.single(start="fresh", updates=E1, downloads=E2), "level 1", "lag", "since a begin"),
+    (rn.aggregate(rates=[1, 2], budget=5, replicas=3, ask=2, faults=[{"crash": "replicas", **CHURN}]), "clients",
+     "availability", "some of which are missing at times"),
     # It begins with a thousand messages in line, which all leave when nobody asks any more.
     (redundant(60, replicas=1, ask=1, faults=[{"cut": ["clients", "replicas"], "at": 7.0}]), "level 1", "service_rate",
      "no formula: "),
@@ -203,9 +205,9 @@ NO_FORMULA = [
 
 @pytest.mark.parametrize(("network", "group", "metric", "words"), NO_FORMULA, ids=[words for *_, words in NO_FORMULA])
 def test_where_there_is_no_formula_the_row_says_why(network, group, metric, words):
-    row = rows_of(network, *([] if metric in ("freshness", "service_rate", "queueing_delay") else [metric]))[
-        group, metric
-    ]
+    row = rows_of(
+        network, *([] if metric in ("freshness", "service_rate", "queueing_delay", "availability") else [metric])
+    )[group, metric]
     assert row.predicted is None
     assert words in row.note
 
