@@ -98,7 +98,7 @@ def run_on(
     begun = clock.monotonic()
     with start_hosts(transport, max(at) + 1) as actors:
         seen = replace(task, names=_rows_seen(plan, at))
-        walks = [run_to_zero(seen, r) for r in range(replications)]  # while processes start
+        walks = [run_to_zero(seen, r, logged=log is not None) for r in range(replications)]  # while processes start
         starts = [(walk.depth, walk.unproven) for walk in walks]
         start = _Start(seen, at, actors, replications)
         presents = [(walk.runner.state, walk.unknown) for walk in walks]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import replnet as rn
@@ -15,13 +14,6 @@ E1 = "exponential(rate=1)"
 def measured(network, **how):
     result = rn.emulate(network, seed=1, **{"horizon": 2e4, **how})
     return {(row.group, row.metric): row for row in result.rows}
-
-
-def graph(links, nodes, **fields):
-    return rn.Network.from_data({"kind": "graph", "links": links, "nodes": nodes, **fields})
-
-
-SOURCE, REPLICA, CLIENT = {"updates": E1}, {"downloads": E1}, {"queries": E1}
 
 
 class TestLine:
@@ -40,16 +32,6 @@ class TestLine:
         assert lines.counts.came[2] == 5
         assert lines.counts.refused[2] == 1
         assert lines.counts.waited[2] == 2.0
-
-    def test_what_is_still_to_be_sent_is_counted(self):
-        lines, everyone = self.lines(), np.arange(3)
-        for _ in range(3):
-            lines.answer(1, 2, 1.0)
-        assert lines.lengths(everyone, 1.0).tolist() == [0, 3, 0]
-        assert lines.lengths(everyone, 1.7).tolist() == [0, 2, 0]
-        assert lines.lengths(everyone, 2.5).tolist() == [0, 0, 0]
-        lines.stop(1, 2.5)
-        assert lines.lengths(everyone, 2.6).tolist() == [0, 0, 0]
 
     def test_pulls_go_first(self):
         lines = self.lines()
@@ -80,17 +62,3 @@ def test_answers_in_line_are_lost_when_their_node_goes_down(engine):
     # those that are to leave after the horizon, up to which the faults are known.
     assert max(waited) < 0.01
     assert all(0 < rows[group, metric].measured < 0.5 for group, metric in rows if metric == "answered")
-
-
-@pytest.mark.parametrize(
-    "network",
-    [
-        graph(["s -> r", "r -> c"], {"s": SOURCE, "t": SOURCE, "r": REPLICA, "c": CLIENT}, bandwidth=20, queue=3),
-        graph([], {"s": SOURCE, "a": REPLICA}, bandwidth=5),
-        graph(["s -> a", "a -> c"], {"s": {**SOURCE, "bandwidth": 9.0}, "a": REPLICA, "c": CLIENT}),
-    ],
-    ids=["a source that nobody asks", "a replica that asks nobody", "only a source with a limit"],
-)
-def test_lines_that_nobody_asks_anything_of_are_no_trouble(network):
-    found = measured(network, horizon=200)
-    assert all(row.measured in (0, None) for (_, metric), row in found.items() if metric == "rejected")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import networkx as nx
-from paths import ABSENT, assert_agree, logged, task
+from paths import ABSENT, assert_close, logged, task
 
 import replnet as rn
 from replnet.engines.array import array
 from replnet.engines.log import EVENTS, FAILED, START
 from replnet.engines.nodes import step
-from replnet.engines.plan import plan
-from replnet.engines.start import look_back_further
 
 TREE = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="pareto(alpha=3, rate=2)", delay=0.05)
 CLUSTER = rn.cooperative(
@@ -30,26 +27,15 @@ def both(network: rn.Network, seed: int, horizon: float = 8.0) -> list[tuple[flo
     return ours
 
 
-def test_engines_write_the_same_rows_where_two_sources_share_a_line_and_messages_get_lost():
-    """A lost pull is paid for, whichever source it is about."""
-    graph = nx.DiGraph(queue=1, faults=[{"lose": 0.5}])
-    for source in "ab":
-        graph.add_node(source, role="source", updates="exponential(rate=1)")
-    graph.add_node("replica", downloads="exponential(rate=2)", bandwidth=3.0)
-    graph.add_node("client", role="client", queries="exponential(rate=2)")
-    graph.add_edges_from([("a", "replica"), ("b", "replica")], kind="download")
-    graph.add_edge("replica", "client", kind="query")
-    for seed in range(10):
-        both(rn.graph(graph), seed)
-        assert_agree(task(rn.graph(graph), seed, 20.0))
-
-
 def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
-    of = task(CLUSTER, 1, 600.0)
-    whole, _ = logged(array, of)
+    """Also where it takes a later window to tell how long answers go on to be fresh."""
+    of = task(CLUSTER, 1, 600.0, measure=("fresh_residual(0.5)",))
+    whole, path = logged(array, of)
     for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)
-    assert logged(array, of)[0] == whole
+    parts, other = logged(array, of)
+    assert parts == whole
+    assert_close(other.shares, path.shares)
 
 
 def test_there_is_a_row_for_every_event():
@@ -74,9 +60,3 @@ def test_it_is_known_when_copies_left_unless_the_path_depends_on_where_it_began(
     for data, known in ((TREE.data() | fast, True), (TREE.data() | fast | {"bandwidth": 50.0}, False)):
         left = [row[4] for row in both(rn.Network.from_data(data), 1, 100.0) if row[1] == START]
         assert (min(left) > -1e99) == known
-
-
-def test_how_far_a_recording_looks_back():
-    assert list(look_back_further(plan(TREE), 3.0, 25.0, "array", False)) == [3.0, 6.0, 12.0, 24.0]
-    assert list(look_back_further(plan(TREE), 3.0, 2.0, "array", False)) == [3.0]
-    assert list(look_back_further(plan(LINES), 3.0, 25.0, "array", False)) == [3.0]

@@ -32,24 +32,12 @@ class TestSchedule:
         path = self.path(tree({"crash": "level 1", "at": 4, "lasts": 2.5, "copy": "kept"}))
         assert path.shares["level 1", "availability"] == pytest.approx((75.0, 100.0))
 
-    def test_one_that_lasts_for_ever_leaves_nothing_after_it(self):
-        path = self.path(tree({"crash": "1", "at": 4}, branching=1))
-        assert path.shares["level 1", "availability"] == pytest.approx((4.0, 10.0))
-        before = self.path(tree(branching=1))
-        assert path.counts[1] < before.counts[1]
-
     def test_no_message_passes_a_cut(self):
         """From the cut on, nobody gets anything that left the source after it."""
         network = tree({"cut": ["source", "level 1"], "at": 0}, updates="constant(period=3)")
         path = self.path(network, False)
         assert (path.copies[0, 1:] < 0).all()
         assert path.counts[1] > 50  # they went on trying
-
-    def test_a_source_that_is_down_changes_but_does_not_answer(self):
-        path = self.path(tree({"crash": "source", "at": 0}, updates="constant(period=3)"))
-        assert path.counts[0] in (3, 4)
-        fresh, whole = path.shares["level 1", "freshness"]
-        assert fresh < 0.35 * whole
 
 
 def test_the_same_outages_are_met_whatever_else_runs():

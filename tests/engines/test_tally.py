@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from networks import anything, of_several_sources
 from paths import assert_close, task, walks
 from replay import NAMES, Replay
 
+import replnet as rn
 from replnet.engines.array import array
 from replnet.engines.log import Columns
 from replnet.engines.nodes import step
@@ -34,10 +35,15 @@ def check(network, engine, seed, sampled):
     assert_as_the_log_says(engine, of)
 
 
+LINKS_OF_THEIR_OWN = rn.graph(
+    nodes={"s": {"updates": "exponential(rate=2)"}, **{name: {"downloads": "exponential(rate=2)"} for name in "ab"}},
+    links=[{"from": "s", "to": "a", "delay": 0.3}, {"from": "a", "to": "b", "delay": "gamma(shape=2, mean=0.4)"}],
+)
 ENGINES = st.sampled_from([array, step])
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
+@example(network=LINKS_OF_THEIR_OWN, engine=step, seed=1, sampled=True)
 @given(network=anything() | of_several_sources(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
 def test_paths_amount_to_what_their_logs_say(network, engine, seed, sampled):
     check(network, engine, seed, sampled)

@@ -44,34 +44,26 @@ def test_a_shift_in_one_band_is_seen():
 
 
 @pytest.mark.parametrize(
-    ("updates", "downloads"),
+    ("updates", "downloads", "keep"),
     [
-        ("constant(period=1)", "constant(period=1)"),
-        ("constant(period=5)", "constant(period=3)"),
-        ("lattice(values=[1, 3])", "lattice(values=[1, 2])"),
+        ("constant(period=1)", "constant(period=1)", True),
+        ("constant(period=5)", "constant(period=3)", True),
+        ("lattice(values=[1, 3])", "lattice(values=[1, 2])", True),
         # On no lattice, and in the same pattern (Staleness V-C).
-        ("alternating(values=[1, 3.141592653589793])", "alternating(values=[1, 3.141592653589793])"),
-        (RECORDED, RECORDED),
+        ("alternating(values=[1, 3.141592653589793])", "alternating(values=[1, 3.141592653589793])", True),
+        (RECORDED, RECORDED, True),
+        ("constant(period=1)", "constant(period=1.618033988749895)", False),
+        ("constant(period=5)", "lattice(values=[2.5757359312880714, 3.4242640687119285])", False),
+        ("constant(period=1)", "exponential(rate=1)", False),
+        (RECORDED, "lattice(values=[1, 2])", False),
     ],
 )
-def test_processes_that_keep_their_phase(updates, downloads):
-    found = age_dependence_note(plan(rn.single(updates=updates, downloads=downloads)), 0, seed=1)
-    assert found.startswith("on one path ages depend, by up to 0.")
-
-
-@pytest.mark.parametrize(
-    ("updates", "downloads"),
-    [
-        ("constant(period=1)", "constant(period=1.618033988749895)"),
-        ("constant(period=5)", "lattice(values=[2.5757359312880714, 3.4242640687119285])"),
-        ("constant(period=1)", "exponential(rate=1)"),
-        (RECORDED, "lattice(values=[1, 2])"),
-    ],
-)
-def test_processes_that_meet_anew(updates, downloads):
-    """Each would be called dependent by one seed of a hundred; these three seeds are not among them."""
+def test_processes_that_keep_their_phase_or_meet_anew(updates, downloads, keep):
+    """The latter would be called dependent by one seed of a hundred; these three seeds are not among them."""
     compiled = plan(rn.single(updates=updates, downloads=downloads))
-    assert [age_dependence_note(compiled, 0, seed) for seed in (1, 2, 3)] == [""] * 3
+    for seed in (1, 2, 3):
+        note = age_dependence_note(compiled, 0, seed)
+        assert note.startswith("on one path ages depend, by up to 0.") if keep else note == ""
 
 
 def test_the_table_says_so_beside_the_verdict():

@@ -30,14 +30,6 @@ def test_places_are_those_of_a_search(rows, asked, right):
     assert found.tolist() == wanted
 
 
-def test_places_far_apart():
-    rng = np.random.default_rng(5)
-    updates, at = np.sort(rng.random(5000)), rng.random(300)
-    found = np.empty(at.size, np.int64)
-    find_places(updates, np.array([0, 5000]), np.zeros(at.size, np.int64), at, True, found)
-    assert found.tolist() == np.searchsorted(updates, at, side="right").tolist()
-
-
 @settings(deadline=None)
 @given(instants.filter(bool), st.data())
 def test_every_missed_update_is_there_once(updates, data):

@@ -75,7 +75,7 @@ def test_any_network_has_a_sound_graph(network):
         assert all(isinstance(node[key], Law) for key in needed[node["role"]])
         if "pool" in node:
             others = [other for other in pools[node["pool"]] if other != name]
-            assert node.get("peers", node.get("ask")) <= len(others)
+            assert node.get("peers", node.get("ask", 0)) <= len(others)  # whose `peers` are 0 polls nobody
             assert all(drawn.nodes[other]["role"] == "replica" for other in others)
         if network.kind != "graph" and node["role"] == "replica":
             assert len(upstreams) == 1

@@ -39,27 +39,14 @@ def test_sync_table_2(order, freshness, age, r):
     assert found["copies", "staleness_age"] == pytest.approx(age(r), abs=1e-5)
 
 
-def test_crawl_policies():
+def test_algorithm_2_of_crawl_is_best_for_pages_that_are_drawn():
     net = {"sources": 200, "rates": "uniform(low=0, high=1)", "weights": "pareto(alpha=1.5, rate=1)", "budget": 10}
     of = sources_of(rn.aggregate(**net).spec)
     pages = Pages(of.weights, of.rates)
     best = random_freshness(pages, optimal_random_rates(pages, 10).rates)
-    found = {
-        how: predicted(**net, **fields)["copies", "freshness"]
-        for how, fields in {
-            "algorithm 2": {"downloads": "exponential", "allocate": "algorithm2"},
-            "optimal": {"downloads": "exponential", "allocate": "freshness"},
-            "derandomised": {"order": "carousel", "allocate": "algorithm2"},
-            "at its rates": {"order": "fixed", "allocate": "algorithm2"},
-            "optimum": {"order": "fixed", "allocate": "freshness"},
-            "as if alike": {"order": "fixed", "allocate": "change_directed"},
-            "by weight": {"order": "fixed", "allocate": "weights"},
-        }.items()
-    }
-    assert found["algorithm 2"] == found["optimal"] == pytest.approx(best, rel=1e-14)
-    assert found["algorithm 2"] < found["derandomised"] < found["at its rates"] < found["optimum"]
-    assert found["at its rates"] > 0.98 * found["optimum"]
-    assert max(found["as if alike"], found["by weight"]) < found["optimum"]
+    for how in ("algorithm2", "freshness"):
+        found = predicted(**net, downloads="exponential", allocate=how)["copies", "freshness"]
+        assert found == pytest.approx(best, rel=1e-14)
 
 
 def test_optimal_allocations_are_the_best_of_all():
@@ -97,23 +84,8 @@ def test_replicas_that_share_a_budget():
     assert two == pytest.approx(wanted, rel=1e-12)
 
 
-def test_what_has_no_formula_says_why():
-    rows = rn.predict(rn.aggregate(rates=[1, 9], budget=1, order="fixed", allocate="freshness"), ["lag"]).rows
-    lag = next(row for row in rows if row.metric == "lag")
-    assert lag.predicted is None
-    assert lag.note == "lag is infinite: 1 of 2 sources change and are never downloaded"
-    many = rn.aggregate(sources=50, updates="gamma(shape=2, rate=1)", budget=9, order="random")
-    assert rn.predict(many).rows[0].note == "no formula: random orders under changes that are not Poisson"
+def test_a_source_that_is_never_downloaded_is_stale_for_ever():
     never = predicted(["missing_updates", "staleness"], rates=[0, 1], budget=0)
     assert never["copies", "freshness"] == 0.5
     assert never["copies", "staleness"] == 0.5
     assert never["copies", "missing_updates"] is None
-
-
-@pytest.mark.slow
-def test_ten_million_sources():
-    law = "uniform(low=0, high=1)"
-    fields = {"rates": law, "weights": law, "downloads": "exponential", "allocate": "algorithm2"}
-    net = rn.aggregate(sources=10**7, budget=1e6, **fields)
-    assert 0.29 < rn.predict(net).rows[0].predicted < 0.31
-    assert "graph" not in vars(net)

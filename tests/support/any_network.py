@@ -1,7 +1,6 @@
 """Networks of all that a specification can say, drawn by a way to choose: that of hypothesis, or of a seed.
 
-`networks.py` has those small and plain enough for every engine; these combine whatever may be combined, and
-`features` names what a network combines, so that a test can count it.
+They combine whatever may be combined, and `features` names what a network combines, so that a test can count it.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def drawn_law(choose: Choose, *, only: bool = False) -> str:
 
 def drawn_network(choose: Choose) -> rn.Network:
     data = choose([_single, _cascade, _cooperative, _redundant, _aggregate, _graph, _graph, _graph, _compose])(choose)
-    return rn.Network.from_data(_troubled(choose, data))
+    return rn.Network.from_data(troubled(choose, data))
 
 
 def _clients(choose: Choose, most: int, where: str) -> Data:
@@ -105,8 +104,9 @@ def _redundant(choose: Choose) -> Data:
     return {"kind": "redundant", "replicas": m, "ask": choose(range(1, m + 1)), "clients": choose([1, 2]), **laws}
 
 
-def _compose(choose: Choose) -> Data:
-    many = {**_aggregate(choose), "ask": 1} if choose([True, False]) else {}
+def _compose(choose: Choose, of_many: Sequence[bool] = (True, False)) -> Data:
+    """Tiers, of which the first may be (`of_many`) the replicas of an aggregate."""
+    many = {**_aggregate(choose), "ask": 1} if choose(of_many) else {}
     many.pop("queries", None)
     tiers = [many] if many else []
     for _ in range(choose([2, 2, 3]) - len(tiers)):
@@ -120,11 +120,11 @@ def _compose(choose: Choose) -> Data:
     return {"kind": "compose", **own, "tiers": tiers, **_clients(choose, 1, "tier")}
 
 
-def _graph(choose: Choose) -> Data:
+def _graph(choose: Choose, in_trees: Sequence[bool] = (True, False)) -> Data:
     """Sources and what they reach; several parents, cycles and peers where they are drawn, or trees that never meet."""
     sources = [f"s{i}" for i in range(1, choose([1, 2, 2, 3]) + 1)]
     replicas = [f"r{i}" for i in range(1, choose([2, 3, 4]) + 1)]
-    apart, select = choose([True, False]), choose(["random", "random", "recent"])
+    apart, select = choose(in_trees), choose(["random", "random", "recent"])
     nodes: Data = {name: {"updates": drawn_law(choose)} for name in sources}
     links: list[Data] = []
     recent: list[str] = []
@@ -210,7 +210,29 @@ def _aggregate(choose: Choose) -> Data:
     return data | choose([{}, {}, {"queries": drawn_law(choose)}])
 
 
-def _troubled(choose: Choose, data: Data) -> Data:
+def _starved(choose: Choose) -> Data:
+    """An aggregate that never downloads one of its sources, and of which another counts for nothing."""
+    data = _aggregate(choose)
+    count = len(data["weights"])
+    data |= {"allocate": [0, 1, 0.5, 1.5][:count], "weights": [0.5, 1, 0, 2][:count]}
+    return {name: value for name, value in data.items() if name != "budget"}
+
+
+KINDS: dict[str, Callable[[Choose], Data]] = {
+    "single": _single,
+    "cascade": _cascade,
+    "cluster": _cooperative,
+    "redundant": _redundant,
+    "graph": _graph,
+    "forest": lambda choose: _graph(choose, in_trees=[True]),
+    "tiers": lambda choose: _compose(choose, of_many=[False]),
+    "aggregate": _aggregate,
+    "starved": _starved,
+    "tiers of many": lambda choose: _compose(choose, of_many=[True]),
+}
+
+
+def troubled(choose: Choose, data: Data) -> Data:
     """With messages that take time, lines, and what may go wrong."""
     plain = rn.Network.from_data(data)
     if choose([True, False]):

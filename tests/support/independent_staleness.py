@@ -19,6 +19,8 @@ WEIGHTS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
     "x": (lambda x: x, lambda x: x**2 / 2),
     "x^2": (lambda x: x**2, lambda x: x**3 / 3),
     "1/(1+x)": (lambda x: 1 / (1 + x), np.log1p),
+    "log(1+x)": (np.log1p, lambda x: (1 + x) * np.log1p(x) - x),
+    "threshold(0.3)": (lambda x: (x >= 0.3).astype(float), lambda x: np.maximum(x - 0.3, 0.0)),
 }
 SHORT = {
     "freshness": "freshness",
@@ -59,12 +61,32 @@ class Stretches:
     def every(self, weight: str) -> float:
         """Of w(t - u), summed over the updates u that are missed at t."""
         w, integral = WEIGHTS[weight]
-        number = np.maximum(self.end - self.first, 0)
-        row = np.repeat(np.arange(number.size), number)
-        u = self.updates[np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + self.first[row]]
+        row, which = self._missed()
+        u = self.updates[which]
         if self.answers:
             return float(w(self.b[row] - u).sum())
         return float((integral(self.b[row] - u) - integral(np.maximum(self.a[row] - u, 0.0))).sum())
+
+    def change_age(self) -> float:
+        """Of t - u, with u the last of the updates that are missed at t."""
+        row, which = self._missed()
+        u, following = self.updates[which], np.append(self.updates, math.inf)[which + 1]
+        if self.answers:
+            return float((self.b[row] - u)[which + 1 == self.end[row]].sum())
+        a, b = (np.clip(t[row], u, following) - u for t in (self.a, self.b))
+        return float((b**2 - a**2).sum() / 2)
+
+    def information_age(self) -> float:
+        """Of t - S."""
+        if self.answers:
+            return float((self.b - self.left).sum())
+        return float(((self.b - self.left) ** 2 - (self.a - self.left) ** 2).sum() / 2)
+
+    def _missed(self) -> tuple[Floats, Floats]:
+        """Every update that a row misses at its end: the row, and the place of the update."""
+        number = np.maximum(self.end - self.first, 0)
+        row = np.repeat(np.arange(number.size), number)
+        return row, np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + self.first[row]
 
     def within(self, lag: float) -> float:
         """Of 1 while fresh or stale by less than `lag`."""
@@ -120,7 +142,7 @@ def at_time(metric: str, of: Stretches, time: float) -> tuple[float, float]:
     return shares(metric, Stretches(np.stack([np.full(int(there.sum()), time), of.left[there]], axis=1), of.updates))
 
 
-LIMITS = {"1": 1.0, "1/(1+x)": 0.0}  # of weights that have one
+LIMITS = {"1": 1.0, "1/(1+x)": 0.0, "threshold(0.3)": 1.0}  # of weights that have one
 
 
 def without_copy(metric: str) -> tuple[float, float]:
@@ -156,6 +178,10 @@ def shares(metric: str, of: Stretches) -> tuple[float, float]:
             return of.every(argument), whole
         case "older":
             return of.older(float(argument)), whole
+        case "change_age":
+            return of.change_age(), whole
+        case "information_age":
+            return of.information_age(), whole
         case "fresh_residual" if of.answers:
             soon = of.b + float(argument)  # of what is asked so late that nobody knows nothing is said
             fresh = (of.f > of.b) & (soon < max(of.b.max(initial=0.0), of.updates.max(initial=0.0)))

@@ -54,7 +54,7 @@ class World:
     ) -> None:
         self.compiled, self.now, self.task = compiled, 0.0, Task(compiled, seed, horizon, sampled)
         self.transport = InMemoryTransport[int, bytes](lambda: self.now)
-        walks = [step.run_to_zero(self.task, r) for r in range(paths)]
+        walks = [step.run_to_zero(self.task, r, logged=logged) for r in range(paths)]
         presents = [(walk.runner.state, walk.unknown) for walk in walks]
         self.given = assignments(self.task, place(compiled, hosts), presents, logged)
         self.hosts = {given.me: self.host(given) for given in self.given}

@@ -1,7 +1,7 @@
 """What a path amounts to, told from its log alone: one copy and one answer after another, from the definitions.
 
 A log has what replicas hold at time zero, and all that happens from there on (engines/log.py). Read event by event it
-gives spans, in which a copy stays as it is; these are cut into pieces, in which its source does not change either.
+gives spans, in which a copy stays as it is; what these cost the second simulator knows (independent_staleness.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from independent_staleness import Stretches, shares, without_copy
 
 from replnet.engines.log import EVENTS, Columns
 from replnet.engines.outages import DOWN, Outages
@@ -26,54 +27,11 @@ Sums = dict[tuple[int, int, str], float]  # by group, row of the source and what
 ORDER = ("start", "up", "down", "update")  # at one instant; all else comes after these
 
 
-# Weights of an age, each with its integral from 0.
-WEIGHTS = {
-    "1": (lambda x: 1.0, lambda x: x),
-    "x": (lambda x: x, lambda x: x**2 / 2),
-    "1/(1+x)": (lambda x: 1 / (1 + x), math.log1p),
-    "log(1+x)": (math.log1p, lambda x: (1 + x) * math.log1p(x) - x),
-    "threshold(0.3)": (lambda x: float(x >= 0.3), lambda x: max(x - 0.3, 0.0)),
-    "threshold(0.4)": (lambda x: float(x >= 0.4), lambda x: max(x - 0.4, 0.0)),
-}
-# The ages at t: of the updates that are missed, or of the copy.
-AGES = {
-    "first": lambda t, missed, left: [t - u for u in missed[:1]],
-    "last": lambda t, missed, left: [t - u for u in missed[-1:]],
-    "every": lambda t, missed, left: [t - u for u in missed],
-    "data": lambda t, missed, left: [t - left],
-}
-# What each metric adds up: a weight of which ages.
-COSTS = {
-    "staleness": ("first", "1"),
-    "staleness_age": ("first", "x"),
-    "change_age": ("last", "x"),
-    "information_age": ("data", "x"),
-    "missing_updates": ("every", "1"),
-    "lag": ("first", "x"),
-    "currency(0.4)": ("first", "threshold(0.4)"),
-    "source_penalty(1/(1+x))": ("first", "1/(1+x)"),
-    "source_penalty(threshold(0.3))": ("first", "threshold(0.3)"),
-    "update_penalty(x)": ("every", "x"),
-    "update_penalty(log(1+x))": ("every", "log(1+x)"),
-}
-NAMES = tuple(COSTS)
-# And where there is no copy; others are means over copies alone.
-AT_INFINITY = {
-    "staleness": 1.0, "currency(0.4)": 1.0, "source_penalty(1/(1+x))": 0.0, "source_penalty(threshold(0.3))": 1.0,
-}  # fmt: skip
-
-
-def cost_at(name: str, t: float, missed: list[float], left: float) -> float:
-    """Return what an answer at t costs that misses these updates, and whose copy left at `left`."""
-    about, weight = COSTS[name]
-    return sum(WEIGHTS[weight][0](age) for age in AGES[about](t, missed, left))
-
-
-def cost_between(name: str, a: float, b: float, missed: list[float], left: float) -> float:
-    """Return the cost of a copy from a to b, in which it misses these updates throughout."""
-    about, weight = COSTS[name]
-    until, since = ([WEIGHTS[weight][1](age) for age in AGES[about](t, missed, left)] for t in (b, a))
-    return sum(until) - sum(since)
+NAMES = (
+    "staleness", "older(0.7)", "staleness_age", "change_age", "information_age", "missing_updates", "lag",
+    "currency(0.4)", "source_penalty(1/(1+x))", "source_penalty(threshold(0.3))", "update_penalty(x)",
+    "update_penalty(log(1+x))",
+)  # fmt: skip
 
 
 class Span(NamedTuple):
@@ -167,6 +125,8 @@ class Replay:
                 self._add(sums, span, 1.0)
             elif counts and not self._with_copies(span.group):
                 sums[*span[:2], "without"] += 1
+        self._add_costs(sums, self._copies, False)
+        self._add_costs(sums, [span for span in self._answers if not self._with_copies(span.group)], True)
         for i, rows in (
             (i, self._plan.counted_sources.of(i)) for i in np.flatnonzero(self._plan.topology.role == REPLICA)
         ):
@@ -188,49 +148,56 @@ class Replay:
         return found, undated
 
     def _add(self, sums: Sums, span: Span, whole: float) -> None:
+        """Everything but costs."""
         cell, answer = span[:2], span.begin == span.end
-        many, still = self._plan.topology.aggregate, self._plan.rates[span.row] == 0
-        never = many is not None and many.frequencies[span.row] == 0
+        never, still = self._never(span.row), self._plan.rates[span.row] == 0
         sums[*cell, "good" if answer else "fresh"] += whole * still if never or still else self._fresh(span)
         sums[*cell, "there"] += whole * (not answer)
         if answer and self._with_copies(span.group):
             return
-        if span.left == -math.inf and not never:
-            sums[*cell, "undated"] += whole
-            return
-        sums[*cell, "whole"] += whole
-        missed = self._missed(span, span.end)
-        pieces = [] if never or answer else list(self._pieces(span))
-        sums[*cell, "stale"] += whole * (not still) if never else sum((b - a) for a, b, late in pieces if late)
-        sums[*cell, "stale"] += bool(answer and missed and not never)
-        for name, question in self._of.questions.items():
-            if never and (question.about == "data" or not still):
-                sums[*cell, name] += whole * question.limit
-            elif answer and not never:
-                sums[*cell, name] += cost_at(name, span.end, missed, span.left)
-            else:
-                sums[*cell, name] += sum(cost_between(name, a, b, late, span.left) for a, b, late in pieces)
+        sums[*cell, "undated" if span.left == -math.inf and not never else "whole"] += whole
+        if never:
+            sums[*cell, "stale"] += whole * (not still)
+            for name, question in self._of.questions.items():
+                if question.about == "data" or not still:
+                    limit = question.limit
+                    sums[*cell, name] += whole * (1 - limit if question.over == "rest" else limit)
+
+    def _add_costs(self, sums: Sums, spans: list[Span], answers: bool) -> None:
+        """What copies or answers cost of which it is known when they left."""
+        by_cell: dict[tuple[int, int], list[Span]] = defaultdict(list)
+        for span in spans:
+            if math.isfinite(span.left) and not self._never(span.row):
+                by_cell[span[:2]].append(span)
+        for cell, some in by_cell.items():
+            rows = np.array([span[4:] if answers else span[3:] for span in some])
+            of = Stretches(rows, np.array(self._updates[cell[1]]))
+            sums[*cell, "stale"] += of.source("1")
+            for name in self._of.questions:
+                sums[*cell, name] += shares(name, of)[0]
+
+    def _never(self, row: int) -> bool:
+        """Whether nobody ever downloads from it."""
+        many = self._plan.topology.aggregate
+        return many is not None and bool(many.frequencies[row] == 0)
 
     def _fresh(self, span: Span) -> float:
         """Of a copy the time, of an answer 1 or 0, or what is to be expected of them."""
         if self._of.sampled:
-            if span.begin == span.end:
-                return float(span.left > -math.inf and not self._missed(span, span.end))
-            return sum(b - a for a, b, late in self._pieces(span) if not late) if span.left > -math.inf else 0.0
+            stale = self._stale_from(span)
+            return float(stale > span.end) if span.begin == span.end else max(min(stale, span.end) - span.begin, 0.0)
         law, stretch = self._plan.law(span.row).age, float(self._plan.interval_scale(np.array([span.row]))[0])
         left = span.left if span.left > -math.inf else -self._depth
         a, b = ((t - left) / stretch for t in (span.begin, span.end))
         return float(law.tail(a)) if a == b else stretch * float(law.integrated_tail(b) - law.integrated_tail(a))
 
-    def _missed(self, span: Span, now: float) -> list[float]:
+    def _stale_from(self, span: Span) -> float:
+        """When the source of a copy first changed after that left; of one of unknown age, -inf."""
+        if span.left == -math.inf:
+            return math.inf if self._plan.rates[span.row] == 0 else -math.inf
         updates = self._updates[span.row]
-        return updates[bisect_right(updates, span.left) : bisect_right(updates, now)]
-
-    def _pieces(self, span: Span) -> Iterator[tuple[float, float, list[float]]]:
-        """Times in which the source does not change, with the updates that are missed meanwhile."""
-        inside = [u for u in self._updates[span.row] if span.begin < u < span.end]
-        for a, b in pairwise([span.begin, *inside, span.end]):
-            yield a, b, self._missed(span, a)
+        first = bisect_right(updates, span.left)
+        return updates[first] if first < len(updates) else math.inf
 
     def _with_copies(self, group: int) -> bool:
         members = self._plan.members(group)
@@ -252,10 +219,9 @@ class Replay:
         if plan.pulls_may_fail and clients and row < 0:
             yield "answered", (of["answered"], of["ended"])
         for metric, question in self._of.questions.items() if name not in plan.shown_parts else ():
-            without = of["without"] if metric in AT_INFINITY else 0.0
-            whole = of["stale" if question.over == "stale" else "whole"] + without
-            cost = of[metric] + without * AT_INFINITY.get(metric, 0.0)
-            yield metric, (whole - cost if question.over == "rest" else cost, whole)
+            cost, counts = without_copy(metric)
+            whole = of["stale" if question.over == "stale" else "whole"] + of["without"] * counts
+            yield metric, (of[metric] + of["without"] * cost, whole)
         if plan.topology.any_and_all and self._of.sampled and not clients and row < 0:
             yield from self._together(g)
 
@@ -263,16 +229,11 @@ class Replay:
         """For how long any source was fresh, and for how long all, of whoever is in a group."""
         members, total = self._plan.members(g).tolist(), [0.0, 0.0]
         for who in members:
-            mine = [span for span in self._copies if span.who == who]
-            fresh = [(a, b, span.row) for span in mine for a, b in self._fresh_times(span)]
+            stale = [(span, self._stale_from(span)) for span in self._copies if span.who == who]
+            fresh = [(span.begin, min(span.end, until), span.row) for span, until in stale if until > span.begin]
             for a, b in pairwise(sorted({0.0, self._of.horizon, *(t for one in fresh for t in one[:2])})):
                 rows = {row for begin, end, row in fresh if begin <= a and b <= end}
                 total[0] += (b - a) * bool(rows)
                 total[1] += (b - a) * (len(rows) == len(self._updates))
         for metric, time in zip(("any_fresh", "all_fresh"), total, strict=True):
             yield metric, (time, self._of.horizon * len(members))
-
-    def _fresh_times(self, span: Span) -> list[tuple[float, float]]:
-        if span.left == -math.inf:
-            return [(span.begin, span.end)] if self._plan.rates[span.row] == 0 else []
-        return [(a, b) for a, b, late in self._pieces(span) if not late]

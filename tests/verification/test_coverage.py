@@ -112,18 +112,3 @@ def test_intervals_cover_94_to_96_of_100_means_whatever_the_tails(name):
     estimates = [ratio(one, ones) for one in draw(np.random.default_rng(9))]
     covered = np.mean([one.low <= mean <= one.high for one in estimates])
     assert 0.94 < covered < 0.96
-
-
-def test_the_cases_are_ten_with_exact_predictions(intervals):
-    runners = [intervals.Runner(case) for case in intervals.cases()]
-    assert len(runners) == 10
-    assert all(0 < runner.predicted < 1 for runner in runners)
-
-
-def test_the_script_says_which_intervals_are_unfair(intervals, monkeypatch, capsys):
-    """One run either covers (100 %) or does not (0 %): neither is fair."""
-    monkeypatch.setattr(sys, "argv", ["intervals.py", "--runs", "1", "--only", "locked"])
-    assert intervals.main() == 1
-    table = capsys.readouterr().out.splitlines()
-    assert len(table) == 3
-    assert table[2].endswith("NOT FAIR |")

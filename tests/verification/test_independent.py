@@ -17,7 +17,17 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
-from any_network import METRICS, fixed_networks, network_of_several_sources
+from any_network import (
+    ALLOCATIONS,
+    LAWS,
+    METRICS,
+    ORDERS,
+    PROCESSES,
+    features,
+    fixed_networks,
+    network_of_several_sources,
+    pairs,
+)
 from independent import reachable, simulated
 from networks import both_ways
 from ruamel.yaml import YAML
@@ -128,6 +138,25 @@ def yaml(network: rn.Network) -> str:
     text = io.StringIO()
     YAML().dump(network.data(), text)
     return text.getvalue()
+
+
+LINKS = {"cycle", "ask some", "delay per link", "delay constant", "delay law", "select random", "select recent"}
+SHAPES = {"one source", "several sources", "forest", "several parents", "clients", "under each", "under spread"}
+FAULTS = {
+    "lose", "cut at random", "cut on schedule", "crash at random", "crash on schedule", "copy kept", "copy empty",
+    "bandwidth", "charge issued", "charge both", "short queue",
+}  # fmt: skip
+MANY = {*(f"order {order}" for order in ORDERS), *(f"allocate {how}" for how in ALLOCATIONS)}
+KINDS = {"single", "cascade", "cooperative", "redundant", "aggregate", "graph", "compose"}
+FEATURES = {*KINDS, *LINKS, *SHAPES, *FAULTS, *MANY, "share turns", "share independently", *LAWS, *PROCESSES}
+FEATURES -= {"erlang", "shuffled"}  # spelled as the gamma law and the lattice that they are
+PAIRS = 1729
+
+
+def test_the_networks_combine_whatever_may_be_combined():
+    """All that there is occurs, and as many pairs of it as ever met: others exclude one another."""
+    assert frozenset().union(*map(features, networks(NETWORKS))) == FEATURES
+    assert len(set().union(*map(pairs, networks(NETWORKS)))) == PAIRS
 
 
 @pytest.mark.parametrize("number", FEW)

@@ -58,10 +58,11 @@ def run_path(task: Task, replication: int = 0, late: Lateness | None = None) -> 
     return step_run.path()
 
 
-def run_to_zero(task: Task, replication: int) -> StepRun:
+def run_to_zero(task: Task, replication: int, *, logged: bool = False) -> StepRun:
     """Return the run of a replication at time zero, after a past deep enough to make its state stationary.
 
-    If no past that can be afforded is deep enough, the run's `unproven` is above 0.
+    If no past that can be afforded is deep enough, the run's `unproven` is above 0. If its events are to be `logged`,
+    the past is looked up further, for the departures of the copies that are held at time zero.
     """
     plan, run = task.plan, seed_words(task.seed, replication)
     update_ages = process_set(plan, plan.update_clocks, run).age
@@ -70,7 +71,7 @@ def run_to_zero(task: Task, replication: int) -> StepRun:
         step_run = StepRun(task, replication, depth)
         if step_run.unproven == 0:
             break
-    if task.needs_departures and step_run.unproven == 0:
+    if (task.needs_departures or (logged and task.sampled)) and step_run.unproven == 0:
         proven = step_run.depth
         for depth in look_back_further(plan, proven, task.horizon, "step", bool(task.questions)):
             step_run = step_run if depth <= proven else StepRun(task, replication, depth)

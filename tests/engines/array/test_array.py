@@ -7,23 +7,11 @@ from unittest.mock import patch
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from networks import (
-    NAMED,
-    aggregate_tiers,
-    aggregates,
-    clusters,
-    forests,
-    graphs,
-    networks,
-    of_several_sources,
-    plain_clusters,
-    tiers,
-    troubled,
-    two_way,
-)
-from paths import assert_agree, assert_same, both, logged, task, walks
+from independent import reachable
+from networks import NAMED, anything, networks, of_several_sources, plain, troubled, two_way
+from paths import assert_agree, assert_same, logged, task, walks
 
 import replnet as rn
 from replnet.engines import start
@@ -55,12 +43,12 @@ def check(network, seed, sampled, asked, brief=BRIEF):
 
 ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.sampled_from(["", "metrics", "log"])}
 FAMILIES = {
-    "any": networks() | aggregates() | aggregate_tiers(),
-    "forests of several sources": forests(),
+    "any": networks() | networks("aggregate", "starved", "tiers of many"),
+    "forests of several sources": networks("forest"),
     "answers without copies of some sources": of_several_sources(),
     "things go wrong": troubled(),
-    "things go wrong with aggregates": troubled(aggregates() | aggregate_tiers()),
-    "polls both ways": two_way(clusters() | tiers() | graphs(), plain=True),
+    "things go wrong with aggregates": troubled("aggregate", "starved", "tiers of many"),
+    "polls both ways": plain(two_way(networks("cluster", "tiers", "graph"))),
 }
 
 
@@ -73,7 +61,7 @@ def test_the_engines_agree(family, data, seed, sampled, asked):
 
 @pytest.mark.slow
 @settings(max_examples=4000, deadline=None)
-@given(network=networks() | troubled() | troubled(aggregates() | aggregate_tiers()), **ANY)
+@given(network=networks() | troubled() | troubled("aggregate", "starved", "tiers of many"), **ANY)
 def test_they_agree_on_many_networks(network, seed, sampled, asked):
     check(network, seed, sampled, asked, {})
 
@@ -86,7 +74,7 @@ LASTING = (
 
 
 @settings(max_examples=40)
-@given(networks(), st.integers(0, 1000), st.booleans())
+@given(networks("redundant") | networks(), st.integers(0, 1000), st.booleans())
 def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed, fresh):
     data = network.data() | ({"start": "fresh"} if fresh else {})
     network = rn.Network.from_data(data)
@@ -94,13 +82,7 @@ def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed
     assert_agree(task(network, seed, 8.0, measure=LASTING))
 
 
-def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
-    network = rn.cascade(depth=3, start="fresh", updates="constant(period=100)", downloads="exponential(rate=1)")
-    of = task(network, 1, 50.0, measure=("freshness at 0",))
-    for path in both(of):
-        assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
-
-
+CLUSTERS = networks("cluster")
 TINY = (
     {"PULLS_PER_SORT": 0, "ROWS_PER_BLOCK": 3, "COPIES_BEYOND_CACHE": 2},
     {"PULLS_PER_PART": 4, "PARTS_PER_PASS": 2},
@@ -109,7 +91,7 @@ TINY = (
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=plain_clusters() | two_way(plain_clusters(), plain=True) | networks(), **ANY)
+@given(network=plain(CLUSTERS) | plain(two_way(CLUSTERS)) | networks(), **ANY)
 def test_they_agree_where_rows_come_in_lots(network, seed, sampled, asked):
     """As they do in large networks."""
     sizes, cut, often = TINY
@@ -178,46 +160,45 @@ def test_sampled_and_conditional_see_the_same_copies():
         assert (stale >= left).all()
 
 
-def holders(compiled, source):
-    """The names of the nodes that can hear of a source."""
-    row = compiled.sources.tolist().index(compiled.names.index(source))
-    return {compiled.names[i] for i in compiled.reachable_sources.owners[compiled.reachable_sources.members == row]}
+def sources_heard(compiled):
+    """By node the sources that it can hear of."""
+    found = {name: set() for name in compiled.names}
+    for i, row in zip(compiled.reachable_sources.owners, compiled.reachable_sources.members, strict=True):
+        found[compiled.names[i]].add(compiled.names[compiled.sources[row]])
+    return found
 
 
-def test_contacts_of_another_upstream_are_never_heard_of():
-    """b polls recent contacts, which share its upstream: of the pool that is nobody, so that nothing is waited for."""
-    polls = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
-    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}
-    network = rn.graph(nodes=nodes, links=["s -> a", "q -> b"], pools={"all": ["a", "b"]})
-    assert [holders(plan(network), source) for source in "sq"] == [{"a"}, {"b"}]
-    for sampled in (True, False):
-        of = task(network, 1, 20.0, sampled)
-        ours, theirs = both(of)
-        assert_same(of, ours, theirs)
-        assert (ours.unproven, ours.depth < 100) == (0, True)
+RS = [f"r{i}" for i in range(40)]
+# Many sources are looked for by another search: each of 40 replicas has one of its own, and one hears of all.
+FORTY = rn.graph(
+    nodes={f"s{i}": {"updates": E1} for i in range(40)} | {name: {"downloads": E1} for name in ("all", *RS)},
+    links=[f"s{i} -> r{i}" for i in range(40)] + [f"{name} -> all" for name in RS],
+)
 
 
-def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
-    """c downloads from s as a and b do, and polls d, which has copies of q."""
-    recent = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
-    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "d": {"downloads": E1}, "b": recent}
-    nodes |= {"c": {"downloads": E1, "polls": E1}}
-    links = ["s -> b", "s -> c", "q -> d", {"from": "d", "to": "c", "kind": "peer"}]
-    network = rn.graph(nodes=nodes, links=links, pools={"all": ["b", "c"]})
-    assert holders(plan(network), "q") == {"b", "c", "d"}
-    assert plan(network).most_hops == 3
-    assert_agree(task(network, 1, 20.0))
+# b polls recent contacts, who share its upstream, which nobody does; what a polls is handed over to c.
+APART = rn.graph(
+    nodes={
+        "s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1},
+        "b": {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"},
+    },
+    links=["s -> a", "q -> b"], pools={"all": ["a", "b"]},
+)  # fmt: skip
+HANDED_OVER = rn.graph(
+    nodes={"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1, "polls": E1}, "c": {"downloads": E1}},
+    links=["s -> a", "q -> c", {"from": "c", "to": "a", "kind": "peer"}], two_way=True,
+)  # fmt: skip
 
 
-def test_many_sources_are_heard_of_as_few_are():
-    """By another search: each of 40 replicas downloads from a source of its own, and one from all of these."""
-    nodes = {f"s{i}": {"updates": E1} for i in range(40)} | {f"r{i}": {"downloads": E1} for i in range(40)}
-    links = [f"s{i} -> r{i}" for i in range(40)] + [f"r{i} -> all" for i in range(40)]
-    compiled = plan(rn.graph(nodes={**nodes, "all": {"downloads": E1}}, links=links))
-    assert [holders(compiled, f"s{i}") for i in range(40)] == [{f"r{i}", "all"} for i in range(40)]
-    assert compiled.origins(np.array([compiled.names.index("r7")])).nonzero()[0].tolist() == [
-        compiled.names.index(name) for name in ("s7", "r7")
-    ]
+@settings(max_examples=60)
+@example(FORTY)
+@example(APART)
+@example(HANDED_OVER)
+@given(anything() | two_way(networks("cluster", "tiers", "graph")))
+def test_who_hears_of_what_is_what_asking_connects(network):
+    """Also by polls of recent contacts, who have the same upstream, and by polls that go both ways."""
+    heard, asked = sources_heard(plan(network)), reachable(network.graph)
+    assert all(heard[name] == {*asked[name]} for name in (*network.replicas, *network.clients))
 
 
 def test_how_much_longer_intervals_are_than_their_laws_say():

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import aggregate_tiers, aggregates, cascades, clusters, forests, tiers
+from networks import networks, plain
 from paths import assert_close, task
 
 import replnet as rn
 from replnet.engines import start
 from replnet.engines.array import array
-from replnet.engines.array.layout import Layout
 from replnet.engines.path import Path, Task
-from replnet.engines.plan import plan
-from replnet.lab import emulate
-from replnet.network.network import Network
 from replnet.network.topology import REPLICA
 
 E1 = "exponential(rate=1)"
@@ -28,6 +24,9 @@ TIERS = rn.compose(
         {"kind": "cascade", "depth": 2, "downloads": ["weibull(shape=0.6, rate=2)", "constant(rate=1)"]},
     ],
 )
+
+
+KINDS = ("cascade", "cluster", "tiers", "forest", "aggregate", "starved", "tiers of many")
 
 
 def side_by_side(of: Task, count: int) -> list[Path]:
@@ -49,7 +48,7 @@ def assert_alike(of: Task, ours: Path, theirs: Path) -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    network=cascades() | clusters() | tiers() | forests() | aggregates() | aggregate_tiers(),
+    network=plain(networks(*KINDS)) | networks(*KINDS),
     seed=st.integers(0, 2**32), sampled=st.booleans(), asked=st.booleans(),
 )  # fmt: skip
 def test_any_network_is_the_same_one_by_one(network, seed, sampled, asked):
@@ -77,20 +76,6 @@ def test_the_size_of_windows_and_buckets_makes_no_difference(which, sampled, mod
     assert_alike(of, alone, array.run_path(of))
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"faults": [{"crash": "replica 1", "at": 1, "lasts": 1}]},
-        {"delay": 0.1},
-        {"clients": {"ask": 2, "queries": E1}},
-        {"select": "recent"},
-    ],
-)
-def test_what_takes_more_than_an_instant_runs_alone(fields):
-    cluster = {"kind": "cooperative", "replicas": 3, "peers": 2, "updates": E1, "downloads": E1, "polls": E1}
-    assert array.make_runner(task(Network.from_data({**cluster, **fields}), 1, 1.0, False))[1] == 1
-
-
 def test_who_needs_more_past_looks_for_it_alone(monkeypatch):
     heavy = dict.fromkeys(("downloads", "polls"), "pareto(alpha=1.5, rate=1)")
     of = task(rn.cooperative(replicas=5, updates=E1, **heavy), 3, 10.0, False)
@@ -99,49 +84,3 @@ def test_who_needs_more_past_looks_for_it_alone(monkeypatch):
     alone = [array.run_path(of, r) for r in range(4)]
     assert len({path.depth for path in made}) > 1
     assert [path.copies[0, 1:].tolist() for path in made] == [path.copies[0, 1:].tolist() for path in alone]
-
-
-def test_a_run_is_made_of_full_passes_and_a_rest(monkeypatch):
-    monkeypatch.setattr(array, "PULLS_PER_SORT", 3.5 * (100 / 7 + 4))
-    seen, really = [], array.make_runner
-
-    def counted(of):
-        run, together = really(of)
-        return lambda some: (seen.append(some), run(some))[1], together
-
-    monkeypatch.setattr("replnet.engines.array.make_runner", counted)
-    network = rn.single(updates=E1, downloads=E1)
-    result = emulate(network, seed=1, horizon=100, replications=7, estimator="conditional", confirm=False)
-    assert seen == [range(3), range(3, 6), range(6, 7)]
-    assert result.replications == 7
-
-
-def test_what_no_chain_of_asking_connects_is_apart():
-    nodes = {
-        "a": {"role": "source", "updates": E1},
-        "b": {"role": "source", "updates": "exponential(rate=2)"},
-        "x": {"role": "replica", "downloads": E1},
-        "y": {"role": "replica", "downloads": E1},
-        "z": {"role": "replica", "downloads": E1},
-        "client": {"role": "client", "queries": E1, "ask": 1},
-    }
-    links = ["a -> x", "b -> y", "y -> client"]
-
-    def layout(count: int, *more: str) -> Layout:
-        return Layout(plan(Network.from_data({"kind": "graph", "nodes": nodes, "links": [*links, *more]})), count, True)
-
-    def apart(of: Layout) -> list[set[str]]:
-        """The names that have a place in each component."""
-        places = zip(of.places.node.tolist(), of.places.component.tolist(), strict=True)
-        found: list[set[str]] = [set() for _ in range(of.component_count)]
-        for node, component in places:
-            found[component].add(of.plan.names[node])
-        return found
-
-    assert apart(layout(2)) == [{"a", "x"}, {"b", "y", "client"}, {"z"}]
-    assert layout(2).slot_count == 6
-    # A replica that only asks has a place with each of its sources; one that is asked ties them together.
-    assert apart(layout(1, "b -> x")) == [{"a", "x"}, {"b", "x", "y", "client"}, {"z"}]
-    tied = layout(1, "a -> y")
-    assert apart(tied) == [{"a", "b", "x", "y", "client"}, {"z"}]
-    assert tied.source_layer.tolist() == [0, 1]

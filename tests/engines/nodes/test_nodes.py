@@ -4,30 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from replnet.engines.nodes.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, Wake, freshest
+from replnet.engines.nodes.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, freshest
 from replnet.testing import scripted_habit
-
-
-def test_a_source_changes_and_serves_what_it_has_now():
-    source = Source("s", iter([1.0, 2.5]))
-    assert source.start() == [Wake(1.0, "updates")]
-    assert source.on_wake(1.0, "updates") == [Wake(2.5, "updates")]
-    assert source.on_message(1.5, "a", Pull(7)) == [Send("a", Reply({"s": 1.5}, 7))]
-
-
-def test_a_replica_pulls_keeps_and_serves():
-    replica = Replica({"downloads": scripted_habit(["s"], ["s"])})
-    assert replica.start() == [Wake(1.0, "downloads")]
-    assert replica.on_wake(1.0, "downloads") == [Send("s", Pull()), Wake(2.0, "downloads")]
-    assert replica.on_message(1.0, "s", Reply({"s": 1.0})) == []
-    assert replica.on_message(1.2, "b", Pull()) == [Send("b", Reply({"s": 1.0}))]
-
-
-def test_a_replica_never_goes_back_in_time():
-    replica = Replica({})
-    replica.on_message(5.0, "a", Reply({"s": 4.0, "t": 1.0}))
-    replica.on_message(6.0, "b", Reply({"s": 3.0, "t": 2.0}))
-    assert replica.copies == {"s": 4.0, "t": 2.0}
 
 
 def test_an_upstream_hands_over_its_latest_other_contacts():
@@ -56,23 +34,6 @@ def test_contacts_of_one_pool_are_no_business_of_another():
     source.on_message(0.0, "a", Pull(pool="p", contacts=1))
     (send,) = source.on_message(0.0, "b", Pull(pool="q", contacts=1))
     assert send.message.contacts == ()
-
-
-def test_a_recent_replica_polls_whom_it_was_last_told():
-    replica = Replica({"polls": scripted_habit()}, recent=True)
-    assert replica.on_wake(1.0, "polls") == [Wake(1.0, "polls")]
-    replica.on_message(1.0, "s", Reply({"s": 1.0}, contacts=("b", "c")))
-    assert replica.on_wake(2.0, "polls") == [Send("b", Pull()), Send("c", Pull()), Wake(2.0, "polls")]
-    replica.on_message(2.0, "b", Reply({"s": 0.5}))
-    assert replica.contacts == ("b", "c")
-
-
-def test_a_client_answers_with_the_freshest_once_all_have_replied():
-    client = Client(scripted_habit(["a", "b"], ["b"]))
-    assert client.start() == [Wake(1.0, "queries")]
-    assert client.on_wake(1.0, "queries") == [Send("a", Pull(1)), Send("b", Pull(1)), Wake(2.0, "queries")]
-    assert client.on_message(1.1, "b", Reply({"s": 0.2}, 1)) == []
-    assert client.on_message(1.2, "a", Reply({"s": 0.9}, 1)) == [Answer({"s": 0.9})]
 
 
 def test_answers_to_different_queries_do_not_mix():
