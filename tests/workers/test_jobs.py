@@ -132,11 +132,20 @@ def test_a_job_that_kills_its_workers_is_done_again_or_given_up_and_the_others_a
     assert [len((tmp_path / str(i)).read_text()) for i in range(4)] == [1, 3, 3, 1]
 
 
+def named_sleep(job: tuple[str, float]) -> None:
+    """Write the id of this process into a file, and sleep for so many seconds."""
+    path, seconds = job
+    Path(path).write_text(str(os.getpid()))
+    time.sleep(seconds)
+
+
 @pytest.mark.parametrize("workers", AWAY, indirect=True)
-def test_leaving_early_ends_the_workers_that_are_busy(workers):
-    with closing(run(span, [0.01, 0.01, 60.0, 60.0], [4, 3, 2, 1], workers)) as results:
-        pids = {next(results)[1][2], next(results)[1][2]}
-    assert programs.wait_until_gone(pids)
+def test_leaving_early_ends_the_workers_that_are_busy(tmp_path, workers):
+    busy = tmp_path / "busy"
+    with closing(run(named_sleep, [(str(tmp_path / "idle"), 0.0), (str(busy), 60.0)], [2, 1], workers)) as results:
+        assert next(results) == (0, None)
+        assert programs.wait_until(lambda: busy.exists() and bool(busy.read_text()))
+    assert programs.wait_until_gone([int(busy.read_text())])
     assert dict(run(square, [3], [1], workers)) == {0: 9}
 
 
