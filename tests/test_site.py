@@ -51,6 +51,7 @@ def run_page(text: str, *, write: bool = False) -> str:
     return FENCE.sub(run_block, text)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", names())
 def test_a_page_shows_what_happens(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
