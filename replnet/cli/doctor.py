@@ -141,8 +141,8 @@ def _check_engines() -> list[tuple[bool, str]]:
     from replnet.network import cooperative
     from replnet.run import instructions
 
-    laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
-    network = cooperative(replicas=100, peers=1, **laws)
+    often, law = "exponential(rate=4)", "exponential(rate=1)"
+    network = cooperative(replicas=100, peers=1, updates=law, downloads=law, polls=often)
     begun = time.perf_counter()
     emulate(network, horizon=32)
     compiled = time.perf_counter() - begun

@@ -73,9 +73,8 @@ def emulate(
             network, trace, out, length, replications, hosts=hosts, time_scale=time_scale, seed=seed,
             estimator=estimator, resolution=resolution, progress=progress, address=address, watch=watch,
         )  # fmt: skip
-    for name, value in (("hosts", hosts), ("time_scale", time_scale)):
-        if value is not None:
-            raise ValueError(f"{name}: is for live runs only (engine: live)")
+    if hosts is not None or time_scale is not None:
+        raise ValueError(f"{'hosts' if hosts is not None else 'time_scale'}: is for live runs only (engine: live)")
     settings = Settings(
         engine or fastest_engine(network),
         estimator,

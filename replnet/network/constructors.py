@@ -51,10 +51,10 @@ def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields
         names = list(inspect.signature(declared).parameters)
 
         @wraps(declared)
-        def construct(*given: Fields.args, **fields: Fields.kwargs) -> Network:
-            if len(given) > len(names):
-                raise TypeError(f"{kind}() takes {len(names)} arguments, and {len(given)} were given")
-            return _network(kind, **dict(zip(names, given, strict=False)), **fields)
+        def construct(*values: Fields.args, **fields: Fields.kwargs) -> Network:
+            if len(values) > len(names):
+                raise TypeError(f"{kind}() takes {len(names)} arguments, and {len(values)} were given")
+            return _network({"kind": kind, **dict(zip(names, values, strict=False)), **fields})
 
         construct.__doc__ = f"{inspect.cleandoc(declared.__doc__ or '')}\n\n{_documentation(kind)}"
         return construct
@@ -62,9 +62,16 @@ def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields
     return decorate
 
 
-def _network(kind: str, source: nx.Graph | None = None, **fields: Any) -> Network:
-    """Return the network of a kind with these fields, or that of a NetworkX graph; raise InputError if it is wrong."""
-    return Network.from_data({"kind": kind, **fields}) if source is None else Network.from_graph(source, **fields)
+def _network(fields: dict[str, Any]) -> Network:
+    """Return the network with these fields, or that of the NetworkX graph that they have as `source`.
+
+    Raise InputError with all that is wrong.
+    """
+    source = fields.pop("source", None)
+    if source is None:
+        return Network.from_data(fields)
+    del fields["kind"]
+    return Network.from_graph(source, **fields)
 
 
 def _documentation(kind: str) -> str:
