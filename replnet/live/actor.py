@@ -15,7 +15,7 @@ from typing import Any, TypeVar, final
 
 from replnet.engines import Task
 from replnet.engines.nodes import run_path
-from replnet.live.clocks import Clock, boot_id
+from replnet.live.clocks import WallClock, boot_id
 from replnet.live.host import Assignment
 from replnet.live.host_run import Arrival, HostRun, Status
 from replnet.live.time_scale import Echo, Echoed, shortest
@@ -33,7 +33,7 @@ class HostActor:
     Hosts are known by their numbers, from 0.
     """
 
-    def __init__(self, clock: Clock = time, threaded: bool = True) -> None:
+    def __init__(self, clock: WallClock = time, threaded: bool = True) -> None:
         """`clock` is that of this process. Unless it is `threaded`, its caller has to call `turn` again and again."""
         self._clock, self._threaded = clock, threaded
         self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()

@@ -20,7 +20,7 @@ CLOCK_READINGS = 20  # of which the best is taken
 LEAST_STANDSTILL = 2.0  # seconds; all processes nap for less
 
 
-class Clock(Protocol):
+class WallClock(Protocol):
     """The time of a process, in seconds: the module `time`, or a clock that a test turns."""
 
     def monotonic(self) -> float:
@@ -69,7 +69,7 @@ class Standstill:
 class Heartbeat:
     """A measure of how long a process stood still; it must beat much more often than every LEAST_STANDSTILL seconds."""
 
-    def __init__(self, clock: Clock, since: float = math.inf) -> None:
+    def __init__(self, clock: WallClock, since: float = math.inf) -> None:
         """`since` is the instant of `clock` from which the first beat measures; if it is not over yet, that is now."""
         self._clock = clock
         self._last, self._worked = min(clock.monotonic(), since), clock.process_time()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from replnet.engines import Task
-from replnet.live.clocks import Clock, Heartbeat
+from replnet.live.clocks import Heartbeat, WallClock
 from replnet.live.host import Assignment, Host, LogRows, Report
 from replnet.live.time_scale import GAP
 
@@ -52,7 +52,9 @@ class HostRun:
     `turn` may be called in another thread than `status`.
     """
 
-    def __init__(self, task: Task, assignment: Assignment, clock: Clock, send: Callable[[int, bytes], None]) -> None:
+    def __init__(
+        self, task: Task, assignment: Assignment, clock: WallClock, send: Callable[[int, bytes], None]
+    ) -> None:
         self.host = Host(task, assignment, self._model_time, send)
         self._since, self._clock = assignment.since, clock
         self._zero, self._scale, self._start = float("inf"), 1.0, float("inf")

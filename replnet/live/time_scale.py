@@ -26,7 +26,7 @@ from replnet.engines import Plan
 from replnet.engines.nodes import Pull, Replica, Send, TimedMessage
 from replnet.laws import Floats
 from replnet.live.batches import pack, unpack
-from replnet.live.clocks import Clock, Standstill
+from replnet.live.clocks import Standstill, WallClock
 from replnet.network import QUERIES
 
 GAP = 0.002  # seconds between batches from one host to another
@@ -77,7 +77,7 @@ class Echo:
     `send` carries a batch to the host with a number, and `clock` is that of this host.
     """
 
-    def __init__(self, send: Callable[[int, bytes], None], clock: Clock) -> None:
+    def __init__(self, send: Callable[[int, bytes], None], clock: WallClock) -> None:
         self._send, self._clock, self._node, self._rounds = send, clock, Replica({}), list[float]()
         self._begun = self._end = self._cpu = 0.0
         self._batches = 0

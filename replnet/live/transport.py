@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
-from replnet.live.clocks import Clock
+from replnet.live.clocks import WallClock
 from replnet.live.outcome import LiveLost
 
 ANSWER_SECONDS = 10.0  # after which a running host counts as silent
@@ -37,7 +37,7 @@ class Transport(ABC):
     `clock` is that of the driver, and `cpus` the number of CPUs that all hosts share.
     """
 
-    clock: Clock
+    clock: WallClock
     cpus: float
 
     @abstractmethod

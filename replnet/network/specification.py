@@ -30,7 +30,7 @@ from replnet.network.parts import HELP, Whole
 from replnet.text import Document, FieldsError, validate_by, with_bounds
 
 
-class Askers(Part):
+class ClientFields(Part):
     """Abstract: the fields of clients, which ask several replicas and keep the freshest answer."""
 
     number: Count = Field(1, description="how many clients")
@@ -39,7 +39,7 @@ class Askers(Part):
 
 
 @final
-class Clients(Askers):
+class Clients(ClientFields):
     """The clients of a network with one source, which ask the replicas of one `level`."""
 
     level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
@@ -251,7 +251,7 @@ Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Fie
 
 
 @final
-class TierClients(Askers):
+class TierClients(ClientFields):
     """The clients of a composed network, which ask the replicas in the last level of one `tier`."""
 
     tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")

@@ -22,7 +22,7 @@ FIRST_DATE, LAST_DATE = 631_152_000.0, 4_102_444_800.0  # 1990 and 2100, in seco
 
 
 @final
-class Row(NamedTuple):
+class RecordRow(NamedTuple):
     """The cells of a line of a file, and its number, from 1."""
 
     line: int
@@ -37,7 +37,7 @@ class Time(NamedTuple):
     zoned: bool | None = None
 
 
-def read_rows(lines: Iterable[str]) -> list[Row]:
+def read_rows(lines: Iterable[str]) -> list[RecordRow]:
     """Return the rows of a table, cut into cells at commas, or else at semicolons or tabs, whichever its first row has.
 
     If that has none of these, every row is a single cell. Lines that are empty or start with # are left out.
@@ -45,9 +45,9 @@ def read_rows(lines: Iterable[str]) -> list[Row]:
     content = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     mark = next((mark for mark in ",;\t" if content and mark in content[0][1]), None)
     if mark is None:
-        return [Row(n, [line]) for n, line in content]
+        return [RecordRow(n, [line]) for n, line in content]
     rows = csv.reader((line for _, line in content), delimiter=mark)
-    return [Row(n, cells) for (n, _), cells in zip(content, rows, strict=False)]
+    return [RecordRow(n, cells) for (n, _), cells in zip(content, rows, strict=False)]
 
 
 def find_column(file: str, names: Sequence[str], column: str | None = None) -> int:
@@ -65,7 +65,7 @@ def find_column(file: str, names: Sequence[str], column: str | None = None) -> i
     return stripped.index(column)
 
 
-def time_cells(file: str, rows: Sequence[Row], index: int, headed: bool = False) -> list[tuple[int, str]]:
+def time_cells(file: str, rows: Sequence[RecordRow], index: int, headed: bool = False) -> list[tuple[int, str]]:
     """Return the cells in the column `index`, each with the number of its line, without that of a header.
 
     The first row is one if the table is `headed`, or if its cell is neither a time nor begins like a number. Raise a
