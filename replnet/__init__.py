@@ -27,6 +27,7 @@ These are the core. The rooms around it:
 
     live         the nodes in Ray actors, on the wall clock
     lab          the papers, experiments, sweeps, inverse problems, and `rn.emulate`, which chooses the engine
+    watch        visits of real sources and replicas, recorded
     histories    recorded processes: read, fitted, replayed, audited
     show         pictures, the HTML report, pages in the browser
     cli          the command line

@@ -21,7 +21,7 @@ CORE = (
     "text", "workers", "store", "laws", "processes", "ages", "allocation", "network", "measure", "predictions",
     "engines", "run",
 )  # fmt: skip
-ROOMS = ("live", "lab", "histories", "show", "cli")
+ROOMS = ("live", "lab", "histories", "watch", "show", "cli")
 ORDER = CORE + ROOMS
 BESIDE = {"version", "compiler", "deadline", "faces"}
 BELOW = {part: set(ORDER[:at]) | BESIDE for at, part in enumerate(ORDER)}
@@ -102,7 +102,10 @@ HOMES = {
     "pandas": {"run", "lab", "histories", "show"},
     "click": {"cli"},
     "rich": {"cli"},
-    "pydantic": {"text", "network", "run/settings.py", "lab"},
+    "pydantic": {"text", "network", "run/settings.py", "lab", "watch"},
+    "httpx": {"watch"},
+    "dns": {"watch/elsewhere.py"},
+    "sqlite3": {"watch/history.py"},
     "ruamel": {"text"},
     "nicegui": {"show/web"},
     "fastapi": {"show/web"},

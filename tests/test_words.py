@@ -47,6 +47,7 @@ MOST = {
     "show": (0, 1, 0),
     "store": (0, 0, 0),
     "text": (0, 2, 2),
+    "watch": (0, 0, 0),
     "workers": (0, 1, 1),
 }
 FOLDERS = sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/**/*.py")} | {"."})

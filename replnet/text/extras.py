@@ -6,7 +6,12 @@ from importlib.util import find_spec
 
 from replnet.text.errors import FieldError
 
-EXTRAS = {"ray": ("Ray", "ray"), "matplotlib": ("matplotlib", "report"), "nicegui": ("NiceGUI", "ui")}
+EXTRAS = {
+    "ray": ("Ray", "ray"),
+    "matplotlib": ("matplotlib", "report"),
+    "nicegui": ("NiceGUI", "ui"),
+    "httpx": ("HTTPX", "watch"),
+}
 """Optional libraries by module: the library's name, and the extra that brings it."""
 
 

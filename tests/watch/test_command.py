@@ -1,0 +1,54 @@
+"""The command watch, once and until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+from command_line import replnet
+
+from replnet.watch.history import History
+
+FLEET = """\
+every: 0.2
+gap: 0.01
+nodes:
+  source: {file: stamp}
+  gone: {file: no-such-file}
+"""
+
+
+def test_once_prints_what_every_node_had(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    (tmp_path / "stamp").write_text("one")
+    done = replnet("watch", "fleet.yaml", "--once")
+    assert done.returncode == 3
+    assert "gone" in done.stdout
+    assert "no file: No such file or directory" in done.stdout
+    assert "source: has " in done.stderr
+    (tmp_path / "no-such-file").write_text("one")
+    assert replnet("watch", "fleet.yaml", "--once").returncode == 0
+    with History(tmp_path / "fleet.sqlite") as history:
+        assert [visit.node for visit in history].count("gone") == 2
+
+
+def test_a_watch_goes_on_until_it_is_interrupted_and_loses_no_visit(tmp_path):
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    (tmp_path / "stamp").write_text("one")
+    command = [sys.executable, "-m", "replnet", "watch", "fleet.yaml"]
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as program:
+            lines = [program.stderr.readline() for _ in range(3)]
+            assert any("source: has" in line for line in lines), lines
+            time.sleep(0.5)
+            program.send_signal(sign)
+            assert "visits in fleet.sqlite" in program.stderr.read()
+        assert program.returncode == 0
+    with History(tmp_path / "fleet.sqlite") as history:
+        found = list(history)
+    assert len(found) > 8
+    assert {visit.node for visit in found} == {"source", "gone"}
+    assert sorted(visit.time for visit in found) == [visit.time for visit in found]
