@@ -21,7 +21,7 @@ CORE = (
     "text", "workers", "store", "laws", "processes", "ages", "allocation", "network", "measure", "predictions",
     "engines", "run",
 )  # fmt: skip
-ROOMS = ("live", "lab", "histories", "watch", "show", "cli")
+ROOMS = ("live", "lab", "watch", "histories", "show", "cli")
 ORDER = CORE + ROOMS
 BESIDE = {"version", "compiler", "deadline", "faces"}
 BELOW = {part: set(ORDER[:at]) | BESIDE for at, part in enumerate(ORDER)}

@@ -27,8 +27,8 @@ TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predic
 def observe(file: Path, source: str | None, form: str) -> int:
     """Measure how fresh real replicas were, recorded from outside, and clients who ask several of them.
 
-    FILE is CSV or Parquet: a row per visit, with its time, the node and the version that the node had, such as a serial
-    or a checksum; or a row per change, with its time and node.
+    FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
+    version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
     """
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure

@@ -12,6 +12,7 @@ import click
 from replnet.cli.main import FINE, INCOMPLETE, commands
 from replnet.cli.output import echo, print_table
 from replnet.cli.progress import live_display
+from replnet.show import Table
 from replnet.text import count_text, escape_unprintable, require_extra, span
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
                 if once:
                     raise
         if once:
-            print_table(HEADS, board.rows())
+            print_table(Table(HEADS, board.rows()))
         echo(f"{count_text(board.visits, 'visit')}, {count_text(len(history), 'visit')} in {history.path}", err=True)
     return INCOMPLETE if once and board.has_fault else FINE
 
@@ -111,9 +112,9 @@ class _Board:
 
     def picture(self) -> Any:
         """Return a table of all nodes, for a terminal."""
-        from rich.table import Table
+        from rich.table import Table as Picture
 
-        table = Table(*HEADS, box=None)
+        table = Picture(*HEADS, box=None)
         for row in self.rows():
             table.add_row(*map(escape_unprintable, row))
         return table

@@ -28,6 +28,7 @@ from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
 from replnet.processes import TIME_COLUMNS
 from replnet.text import FieldError, count_text, suggestion
+from replnet.watch import History
 
 NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
     ("node", "name", "host", "server", "replica"),
@@ -104,6 +105,8 @@ def _table(record: RecordSource) -> tuple[str, Any]:
         try:
             if Path(record).suffix in (".parquet", ".pq"):
                 record = pd.read_parquet(record)
+            elif Path(record).suffix == ".sqlite":
+                record = _watched_visits(Path(record))
             else:
                 with Path(record).open(encoding="utf-8-sig") as file:
                     heads = file.readline()
@@ -113,7 +116,7 @@ def _table(record: RecordSource) -> tuple[str, Any]:
             raise FieldError(name, "does not exist", "a file of visits: time, node, version") from None
         except (ValueError, OSError) as error:
             wrong = f"cannot be read: {str(error).splitlines()[0][:80]}"
-            raise FieldError(name, wrong, "CSV or Parquet with the columns time, node, version") from None
+            raise FieldError(name, wrong, "CSV, Parquet or SQLite with the columns time, node, version") from None
     lowered = {str(column).lower(): column for column in record.columns}
     columns = {}
     for meaning, names in (("time", TIME_COLUMNS), ("node", NODE_COLUMNS), ("version", VERSION_COLUMNS)):
@@ -128,6 +131,17 @@ def _table(record: RecordSource) -> tuple[str, Any]:
         at = int(np.flatnonzero(table.isna().any(axis=1))[0])
         raise FieldError(name, f"row {at + 1} lacks {table.columns[table.iloc[at].isna()][0]}", "a value in every cell")
     return name, table
+
+
+def _watched_visits(path: Path) -> Any:
+    """Return the visits in a history of `replnet watch` that brought a version, as a table: time, node, version."""
+    import pandas as pd
+
+    if not path.exists():
+        raise FileNotFoundError
+    with History(path) as history:
+        visits = [(visit.time, visit.node, visit.version) for visit in history if visit.fault is None]
+    return pd.DataFrame(visits, columns=["time", "node", "version"])
 
 
 def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:

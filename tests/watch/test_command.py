@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 
+import pytest
 from command_line import replnet
 
-from replnet.watch.history import History
+import replnet as rn
+from replnet.watch.history import History, Visit
 
 FLEET = """\
 every: 0.2
@@ -52,3 +54,22 @@ def test_a_watch_goes_on_until_it_is_interrupted_and_loses_no_visit(tmp_path):
     assert len(found) > 8
     assert {visit.node for visit in found} == {"source", "gone"}
     assert sorted(visit.time for visit in found) == [visit.time for visit in found]
+
+
+def test_what_was_watched_can_be_observed(tmp_path):
+    """A copy that is taken every fourth time unit: a visit of each node every unit, some of which fail."""
+    path = tmp_path / "fleet.sqlite"
+    with History(path) as history:
+        for t in range(600):
+            history.add(Visit(float(t), "source", str(t // 10), None, None, 0.1, None))
+            if t % 7:
+                history.add(Visit(float(t), "mirror", str((t - t % 4) // 10), None, None, 0.1, None))
+            else:
+                history.add(Visit(float(t), "mirror", None, None, None, 0.1, "status: 503"))
+    found = rn.observe(path)
+    assert found.visits["source"] > found.visits["mirror"] > 0
+    (row,) = (row for row in found.rows if (row["group"], row["metric"]) == ("mirror", "freshness"))
+    assert row["least"] <= 0.85 <= row["most"]
+    with pytest.raises(ValueError, match="does not exist"):
+        rn.observe(tmp_path / "gone.sqlite")
+    assert not (tmp_path / "gone.sqlite").exists()
