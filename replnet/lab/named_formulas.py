@@ -159,7 +159,7 @@ def formula(
 
 
 def formulas() -> Mapping[str, Formula]:
-    """Return all formulas by name.
+    """Return all formulas by name, in the order of the equations that they rest on.
 
     >>> sorted(rn.formulas())[:3]
     ['allocation', 'benefit', 'cascade-freshness']
@@ -168,7 +168,7 @@ def formulas() -> Mapping[str, Formula]:
     """
     register_formulas()
     _broken()
-    return _KNOWN
+    return dict(sorted(_KNOWN.items(), key=lambda item: (item[1].basis.source, item[0])))
 
 
 @cache
