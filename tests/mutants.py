@@ -40,18 +40,18 @@ MUTANTS = (
         ("engines", "test_pinned.py"),
     ),
     Mutant(
-        "an answer that is fresh at the very update",
-        "engines/array/passes.py",
-        "sums[cell[k]].good += held > t",
-        "sums[cell[k]].good += held >= t",
-        ("engines", "test_pinned.py"),
+        "an update at the instant of a copy's departure that the copy misses",
+        "measure/stretches.py",
+        'side="right" if including else "left"',
+        'side="left" if including else "right"',
+        ("histories", "measure"),
     ),
     Mutant(
-        "an update at the instant of the pull that counts as later",
+        "a message that a cut lets through",
         "engines/array/passes.py",
-        "while points[x] <= t:",
-        "while points[x] < t:",
-        ("engines", "test_pinned.py"),
+        "if z >= low and t < ends[z]:",
+        "if z >= low and t >= ends[z]:",
+        ("engines",),
     ),
     Mutant(
         "a changed word of a stream",
@@ -86,13 +86,13 @@ MUTANTS = (
         "store/journal.py",
         "if content.torn:",
         "if False:",
-        ("store",),
+        ("store", "lab"),
     ),
     Mutant(
-        "a worker that returns another's result",
-        "workers/jobs.py",
-        "yield job, attempt(self._work, self._jobs[job])",
-        "yield job, attempt(self._work, self._jobs[-1 - job])",
+        "a worker whose answer is taken for that of another job",
+        "workers/scheduler.py",
+        "job = self._busy[worker].popleft()",
+        "job = self._busy[worker].pop()",
         ("workers", "run"),
     ),
     Mutant(
@@ -143,7 +143,10 @@ def plant(mutant: Mutant, package: Path) -> bool:
 
 
 def failed_test(mutant: Mutant, package: Path, tests: Path) -> str | None:
-    """Return what became of a mutant in a copy of both folders: the name of a test that fails; None if none does."""
+    """Return the line on a test that fails with a mutant in a copy of both folders; None if none does.
+
+    If the text of the mutant is not in the package exactly once, it is a line that says so.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in NEEDED:
