@@ -11,6 +11,9 @@ from paths import task
 import replnet as rn
 from replnet.engines.log import EVENTS, Columns
 from replnet.engines.nodes import step
+from replnet.engines.nodes.runner import Delays
+from replnet.engines.plan import plan
+from replnet.processes.streams import seed_words
 
 E1 = "exponential(rate=1)"
 
@@ -45,3 +48,13 @@ def test_replicas_by_themselves_have_instants_of_their_own():
     instants = [at for those in found.values() for at, _ in those]
     assert len(set(instants)) == len(instants)
     assert {name for _, name in found["source 1"]} == {"replica 1", "replica 2", "replica 3"}
+
+
+def test_a_message_takes_the_delay_of_the_link_in_its_direction_and_else_that_of_the_other():
+    law = "exponential(rate=1)"
+    nodes = {"s": {"updates": law}, "a": {"downloads": law}, "b": {"downloads": law}}
+    links = [{"from": "s", "to": "a", "delay": 0.2}, {"from": "a", "to": "b", "delay": 0.1}]
+    compiled = plan(rn.graph(nodes=nodes, links=[*links, {"from": "b", "to": "a", "delay": 0.3}]))
+    delays, (s, a, b) = Delays(compiled, seed_words(1, 0)), (compiled.names.index(name) for name in "sab")
+    ways = ((s, a), (a, s), (a, b), (b, a))
+    assert [delays.of(sender, receiver) for sender, receiver in ways] == [0.2, 0.2, 0.1, 0.3]
