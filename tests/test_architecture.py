@@ -105,7 +105,7 @@ HOMES = {
     "pydantic": {"text", "network", "run/settings.py", "lab", "watch"},
     "httpx": {"watch"},
     "dns": {"watch/elsewhere.py"},
-    "sqlite3": {"watch/history.py"},
+    "sqlite3": {"watch/visit_log.py"},
     "ruamel": {"text"},
     "nicegui": {"show/web"},
     "fastapi": {"show/web"},

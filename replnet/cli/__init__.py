@@ -12,7 +12,7 @@ Commands:
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, trace rate, audit, and what they print
-    watch          watch: visits of a source and its replicas, recorded
+    visiting       watch: visits of a source and its replicas, recorded
     observe        observe: a source and its replicas as they were seen from outside
     starting       init, check, schema, list, demo
     doctor         doctor: does this installation work
@@ -28,10 +28,10 @@ What they write:
 import sys
 
 try:
-    from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui, watch
+    from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui, visiting
     from replnet.cli.main import main
 except KeyboardInterrupt:  # before `main` is there to say so
     sys.stderr.write("interrupted\n")
     raise SystemExit(3) from None
 
-__all__ = ["design", "doctor", "experiments", "main", "networks", "observe", "starting", "traces", "ui", "watch"]
+__all__ = ["design", "doctor", "experiments", "main", "networks", "observe", "starting", "traces", "ui", "visiting"]

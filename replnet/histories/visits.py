@@ -28,7 +28,7 @@ from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
 from replnet.processes import TIME_COLUMNS
 from replnet.text import FieldError, count_text, suggestion
-from replnet.watch import History
+from replnet.watch import VisitLog
 
 NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
     ("node", "name", "host", "server", "replica"),
@@ -139,7 +139,7 @@ def _watched_visits(path: Path) -> Any:
 
     if not path.exists():
         raise FileNotFoundError
-    with History(path) as history:
+    with VisitLog(path) as history:
         visits = [(visit.time, visit.node, visit.version) for visit in history if visit.fault is None]
     return pd.DataFrame(visits, columns=["time", "node", "version"])
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, final
 from replnet.watch.content import Seen, VisitError
 from replnet.watch.elsewhere import visit_file, visit_git, visit_program, visit_zone
 from replnet.watch.fleet import Fleet, Node
-from replnet.watch.history import Visit
 from replnet.watch.http import visit_url, web_client
+from replnet.watch.visit_log import Visit
 
 if TYPE_CHECKING:
     import httpx

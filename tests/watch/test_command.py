@@ -11,7 +11,7 @@ import pytest
 from command_line import replnet
 
 import replnet as rn
-from replnet.watch.history import History, Visit
+from replnet.watch.visit_log import Visit, VisitLog
 
 FLEET = """\
 every: 0.2
@@ -33,7 +33,7 @@ def test_once_prints_what_every_node_had(tmp_path, monkeypatch):
     assert "source: has " in done.stderr
     (tmp_path / "no-such-file").write_text("one")
     assert replnet("watch", "fleet.yaml", "--once").returncode == 0
-    with History(tmp_path / "fleet.sqlite") as history:
+    with VisitLog(tmp_path / "fleet.sqlite") as history:
         assert [visit.node for visit in history].count("gone") == 2
 
 
@@ -49,7 +49,7 @@ def test_a_watch_goes_on_until_it_is_interrupted_and_loses_no_visit(tmp_path):
             program.send_signal(sign)
             assert "visits in fleet.sqlite" in program.stderr.read()
         assert program.returncode == 0
-    with History(tmp_path / "fleet.sqlite") as history:
+    with VisitLog(tmp_path / "fleet.sqlite") as history:
         found = list(history)
     assert len(found) > 8
     assert {visit.node for visit in found} == {"source", "gone"}
@@ -59,7 +59,7 @@ def test_a_watch_goes_on_until_it_is_interrupted_and_loses_no_visit(tmp_path):
 def test_what_was_watched_can_be_observed(tmp_path):
     """A copy that is taken every fourth time unit: a visit of each node every unit, some of which fail."""
     path = tmp_path / "fleet.sqlite"
-    with History(path) as history:
+    with VisitLog(path) as history:
         for t in range(600):
             history.add(Visit(float(t), "source", str(t // 10), None, None, 0.1, None))
             if t % 7:

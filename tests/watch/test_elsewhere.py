@@ -16,7 +16,7 @@ from watched import visits
 
 import replnet as rn
 from replnet.watch.fleet import read_fleet
-from replnet.watch.history import History, Visit
+from replnet.watch.visit_log import Visit, VisitLog
 
 
 @pytest.fixture
@@ -125,11 +125,11 @@ def test_a_history_keeps_every_visit_and_goes_on(tmp_path):
     one = Visit(1.0, "a", "v1", None, 0.25, 0.1, None)
     two = Visit(2.0, "b", None, None, None, 0.2, "status: 404")
     for visit in (two, one):
-        with History(tmp_path / "visits.sqlite") as history:
+        with VisitLog(tmp_path / "visits.sqlite") as history:
             history.add(visit)
-    with History(tmp_path / "visits.sqlite") as history:
+    with VisitLog(tmp_path / "visits.sqlite") as history:
         assert list(history) == [one, two]
         assert len(history) == 2
     (tmp_path / "page.html").write_text("<html>" * 1000)
     with pytest.raises(rn.InputError, match="is no history of visits"):
-        History(tmp_path / "page.html")
+        VisitLog(tmp_path / "page.html")

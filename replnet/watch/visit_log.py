@@ -39,7 +39,7 @@ class Visit:
 
 
 @final
-class History:
+class VisitLog:
     """The visits in a file, to which more are added; a context that closes it.
 
     Raise InputError if the file is no history, or cannot be written.
@@ -54,7 +54,7 @@ class History:
             raise _no_history(path, error) from None
         self.path = path
 
-    def __enter__(self) -> History:
+    def __enter__(self) -> VisitLog:
         return self
 
     def __exit__(

@@ -35,11 +35,11 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     `replnet observe`. Ctrl-C ends the watch, and the same command goes on with it.
     """
     require_extra("httpx", "watch")
-    from replnet.watch import History, read_fleet
+    from replnet.watch import VisitLog, read_fleet
     from replnet.watch import watch as visit_all
 
     fleet = read_fleet(file)
-    with History(output or file.with_suffix(".sqlite")) as history:
+    with VisitLog(output or file.with_suffix(".sqlite")) as history:
         board = _Board(fleet, len(history))
         echo(f"watching {count_text(len(fleet.nodes), 'node')}, every {span(fleet.every)}; {history.path}", err=True)
 
