@@ -38,6 +38,7 @@ Cost = Callable[[Floats], Floats]
 CostKind = Literal["first", "every", "count", "last", "data", "still", "turns", "spells"]
 Denominator = Literal["time", "stale", "rest", "fresh", "turns", "copies"]
 
+MANY_INSTANTS = 20_000  # from which on a kernel is worth the half second that it takes to load it
 MOST_PAIRS_AT_ONCE = 1 << 20  # of a stretch and an update that it misses
 
 
@@ -110,7 +111,8 @@ class Updates(NamedTuple):
 
         With `including` an update at the very instant counts as before it, so the index is that of the next one.
         """
-        if self.begin.size == 2:  # of a single source NumPy finds them too, and needs no compiler
+        # For few instants of a single source NumPy will do, which needs no compiler; it takes half as long again.
+        if self.begin.size == 2 and instants.size < MANY_INSTANTS:
             return np.searchsorted(self.points, instants, side="right" if including else "left")
         from replnet.measure.staleness_kernels import find_places
 

@@ -7,7 +7,7 @@ import pytest
 
 from replnet.measure.metrics import metric
 from replnet.measure.stale_spells import StaleSpells
-from replnet.measure.stretches import Stretches, Updates
+from replnet.measure.stretches import MANY_INSTANTS, Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
 
@@ -63,3 +63,15 @@ def test_the_copy_at_a_time(at, there, fresh):
     seen, which = PATH.answers_at(at)
     assert which.sum() == there
     assert (there - seen.stale.sum()) == fresh
+
+
+@pytest.mark.parametrize("including", [False, True])
+def test_updates_are_found_alike_by_numpy_and_by_the_kernel(including):
+    """The kernel finds those of many instants at once, NumPy those of a few; some instants are those of updates."""
+    rng = np.random.default_rng(5)
+    updates = Updates.of(np.sort(rng.integers(0, 5_000, 3_000) / 10))
+    instants = rng.integers(-100, 5_100, MANY_INSTANTS) / 10
+    row, half = np.zeros(instants.size, np.int64), instants.size // 2
+    at_once = updates.index_after(row, instants, including)
+    halves = [updates.index_after(row[:half], part, including) for part in (instants[:half], instants[half:])]
+    assert np.array_equal(at_once, np.concatenate(halves))
