@@ -203,6 +203,7 @@ class Team:
         job = self._busy[worker].popleft()
         self._mark_idle(worker)
         if job is not None:
+            yield from self._hand_out(1)  # it works on while its answer is used
             yield job, answer
 
     def _mark_idle(self, worker: AnyWorker) -> None:
