@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from replnet.text import FieldError
+from replnet.text import FieldError, InputError
 
 OUT_OF_TIME = "out of time"
 REASONABLE_SECONDS = (
@@ -33,7 +33,7 @@ class OutOfTime(KeyboardInterrupt):
         super().__init__(words)
 
 
-class UnreasonableError(ValueError):
+class UnreasonableError(InputError):
     """The error of work without deadline that would take longer than `reasonable_seconds`, at most 8 hours."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from replnet.laws import Law
+from replnet.text import FieldError, InputError
 
 Number = TypeVar("Number", int, float)
 Family = Callable[[float], Law]  # from a rate to the law of that rate
@@ -19,7 +20,7 @@ FIRST_STEP, LARGEST_STEP = math.log(1.2), math.log(16.0)  # of the logarithm of 
 FARTHEST = math.log(1e6)  # distance from the start at which a target counts as out of reach
 
 
-class UnreachableError(ValueError):
+class UnreachableError(InputError):
     """The error that no rate meets a target; `tried` is the largest rate that was tried, infinite if none was."""
 
     def __init__(self, message: str, tried: float = math.inf) -> None:
@@ -104,10 +105,10 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
 
     The search sets out from the rate `start`, and goes up to a factor of about a million from it; 0 is returned if the
     smallest rate tried still meets the target. Raises UnreachableError if the largest one does not; `what` names the
-    rate in that message. Raises ValueError if the target is not between 0 and 1.
+    rate in that message. Raises FieldError if the target is not between 0 and 1.
     """
     if not 0 < target < 1:
-        raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
+        raise FieldError("target", f"{target:g} is no freshness to aim at", "above 0 and below 1")
     steps = {"step": FIRST_STEP, "largest": LARGEST_STEP, "farthest": FARTHEST}
     try:
         return least_amount(lambda rate: freshness(rate) - target, start, **steps, enough=ROOT_TOLERANCE)

@@ -72,7 +72,7 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
             result = find(target=target, pulls=laws, limit=limit or math.inf, progress=report, **how)
         except FieldError as error:
             option = "--" if error.field in ("target", "limit", "queries", "updates", "pulls") else ""
-            raise ValueError(f"{option}{error}") from None
+            raise FieldError(f"{option}{error.field}", error.wrong, error.right) from None
     best = yaml_text(dict(result.best.built.data))
     rows = result.rows
     data = {"target": result.target.text, "best": result.best.network.data(), "rows": rows, "left_out": result.left_out}

@@ -152,16 +152,17 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
     """Print the events, time and memory that a run would take, as a short run of it tells, and return the exit code.
 
     `options` are the other options of `replnet run`, by name; `workers` of None counts one per CPU. The exit code is 3
-    if the short run fails, else 0. Raise ValueError if the engine is `live`.
+    if the short run fails, else 0. Raise FieldError if the engine is `live`.
     """
     from replnet.engines import plan_of
     from replnet.lab.experiment import Cell, NetworkSubject
     from replnet.lab.sweeps import forecast
     from replnet.run import EVENTS, Settings, default_horizon
+    from replnet.text import FieldError
     from replnet.workers import cores
 
     if engine == "live":
-        raise ValueError("--dry-run: is not of live runs (which take --horizon times --time-scale seconds)")
+        raise FieldError("--dry-run", "is not of live runs", "which take --horizon times --time-scale seconds")
     if options["horizon"] is None and options["precision"] is not None:
         options["horizon"] = default_horizon(plan_of(network), EVENTS[engine])
     options |= {"engine": engine, "measure": ()}  # metrics may need more time than a glance takes
@@ -260,7 +261,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, f
             sized = find(network, target, overrides=overrides, progress=report, **how)
         except FieldError as error:
             option = "--" if error.field in ("target", "vary") else ""
-            raise ValueError(f"{option}{error}") from None
+            raise FieldError(f"{option}{error.field}", error.wrong, error.right) from None
     if form == "json":
         about: dict[str, Any] = {"vary": sized.key, "value": sized.value, "extreme": sized.extreme, "how": sized.how}
         about |= {"predicted": sized.predicted, "around": sized.rows}
@@ -298,7 +299,7 @@ def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
 
     if name is not None:
         from replnet.lab import formula as computed
-        from replnet.text import Document, FieldError, InputError, Mark, node_of, override
+        from replnet.text import Document, DocumentError, FieldError, Mark, node_of, override
 
         document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), overrides)
         arguments(document.data, document)
@@ -306,7 +307,7 @@ def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
             result = computed(**document.data)
         except FieldError as error:  # which only the calculation comes upon
             field = error.field.partition("[")[0]
-            raise InputError([document.problem((field,), error.wrong, error.right)]) from None
+            raise DocumentError([document.problem((field,), error.wrong, error.right)]) from None
         write_result(result, form)
         return FINE
     values = [(str(listed), listed.basis.source, listed.about.partition("\n")[0]) for listed in formulas().values()]

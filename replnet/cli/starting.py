@@ -41,7 +41,7 @@ def init(kind: str | None, output: Path | None) -> int:
 
     Without KIND, list the kinds.
     """
-    from replnet.text import shipped, shipped_names, suggestion
+    from replnet.text import FieldError, shipped, shipped_names, suggestion
 
     kinds = [*shipped_names(), "experiment"]
     if kind is None:
@@ -49,7 +49,7 @@ def init(kind: str | None, output: Path | None) -> int:
         return FINE
     path = shipped(EXAMPLE_EXPERIMENT, "experiments") if kind == "experiment" else shipped(kind)
     if path is None:
-        raise ValueError(f"init: there is no {kind!r} ({suggestion(kind, kinds)})")
+        raise FieldError("init", f"there is no {kind!r}", suggestion(kind, kinds))
     text = path.read_text(encoding="utf-8")
     if output is None:
         click.echo(text, nl=False)
@@ -58,9 +58,9 @@ def init(kind: str | None, output: Path | None) -> int:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ValueError(f"{output}: is there already (another name)") from None
+        raise FieldError(str(output), "is there already", "another name") from None
     except OSError as error:
-        raise ValueError(f"{output}: cannot be written: {error.strerror or error} (a folder that exists)") from None
+        raise FieldError(str(output), f"cannot be written: {error.strerror or error}", "a folder that exists") from None
     command = "replnet sweep" if kind == "experiment" else "replnet run"
     echo(f"{output} written; run it with: {command} {output}", err=True)
     return FINE
@@ -72,7 +72,7 @@ def check(file: str) -> int:
     """Check FILE, a network or an experiment, and list everything that is wrong with it."""
     from replnet.lab.experiment import load_experiment
     from replnet.network import load
-    from replnet.text import InputError
+    from replnet.text import DocumentError
 
     try:
         if _is_experiment(file):
@@ -80,7 +80,7 @@ def check(file: str) -> int:
         else:
             network = load(file)
             words = f"a network: {network.size:,} nodes, {network.kind}"
-    except InputError as error:
+    except DocumentError as error:
         echo(error, err=True)
         count = len(error.problems)
         echo(f"{file}: {count} {'problem' if count == 1 else 'problems'}", err=True)
@@ -91,12 +91,12 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """Whether `file`, a path or a shipped name, has the sections of an experiment; False if it cannot be read."""
-    from replnet.text import InputError, read_yaml, shipped
+    from replnet.text import DocumentError, read_yaml, shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
     try:
         data = read_yaml(path).data if path else {}
-    except InputError:
+    except DocumentError:
         return False
     return "kind" not in data and bool(data.keys() & EXPERIMENT_SECTIONS)
 

@@ -17,7 +17,7 @@ import click
 from replnet.cli.completion import name_completer
 from replnet.cli.main import FINE, commands, override_option
 from replnet.cli.output import echo
-from replnet.text import require_extra
+from replnet.text import FieldError, require_extra
 
 if TYPE_CHECKING:
     from replnet.live import Watch
@@ -63,23 +63,23 @@ def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
 
     `subject` is a network (a file or a shipped name), the directory of a sweep, a Parquet file with the trace of a run,
     or `-` for the record of a run on standard input; `overrides` (KEY=VALUE) change fields of a network. Raise
-    ValueError if overrides are given for anything else, or if `subject` is none of these.
+    FieldError if overrides are given for anything else, or if `subject` is none of these.
     """
     from replnet.network import load
     from replnet.show.web import Opened, file_reader
 
     path = Path(subject)
     if overrides and (path.is_dir() or path.suffix == ".parquet" or subject == RECORD):
-        raise ValueError("-s: is about a network (leave it out, or give a network)")
+        raise FieldError("-s", "is about a network", "leave it out, or give a network")
     if subject == RECORD:
         if not stat.S_ISREG(os.fstat(STDIN).st_mode):
-            raise ValueError(f"{RECORD}: standard input is no file (the record of a run, of replnet run --ui)")
+            raise FieldError(RECORD, "standard input is no file", "the record of a run, of replnet run --ui")
         return Opened("cooperative", record=file_reader(STDIN))
     if path.is_dir():
         return Opened("cooperative", folder=path)
     if path.suffix == ".parquet":
         if not path.is_file():
-            raise ValueError(f"{path}: does not exist (a file of replnet run --trace)")
+            raise FieldError(str(path), "does not exist", "a file of replnet run --trace")
         return Opened("cooperative", trace=path)
     load(subject, overrides)
     return Opened(subject, overrides)

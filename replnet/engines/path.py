@@ -11,6 +11,7 @@ import numpy as np
 from replnet.engines.plan import Plan
 from replnet.laws import Floats, Ints
 from replnet.measure import PLACES, Question
+from replnet.text import FieldError
 
 Share = tuple[float, float]
 """An amount, and the whole of which it is a share."""
@@ -125,14 +126,15 @@ class Sums:
     def zero(cls, cells: int, questions: Mapping[str, Question]) -> Sums:
         """Return sums that are all zero, for so many cells, and for these questions by metric.
 
-        Raises ValueError if a question asks for a quantile and there are more than MOST_PROFILES cells.
+        Raises FieldError if a question asks for a quantile and there are more than MOST_PROFILES cells.
         """
         fresh, absent, fresh_answers, known_age, unknown_age = np.zeros((5, cells + 1))
         answered_queries, queries = np.zeros((2, cells + 1), np.int64)
         costs, wholes = ({name: np.zeros(cells + 1) for name in questions} for _ in range(2))
         spread = [name for name, question in questions.items() if question.level is not None]
         if spread and cells > MOST_PROFILES:
-            raise ValueError(f"measure: {spread[0]} is for {MOST_PROFILES:,} groups and sources at most, not {cells:,}")
+            wrong = f"{spread[0]} takes an array for each of {cells:,} groups and sources"
+            raise FieldError("measure", wrong, f"at most {MOST_PROFILES:,} of them")
         profiles = {name: np.zeros((2, (cells + 1) * PLACES)) for name in spread}
         return cls(
             fresh, absent, fresh_answers, answered_queries, queries, known_age, unknown_age, costs, wholes, profiles

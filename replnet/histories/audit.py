@@ -43,6 +43,7 @@ from replnet.histories.replay import conditional_age_shares, replay, statistics_
 from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Empirical, Exponential, Floats, Law
 from replnet.measure import Estimate, ratio
+from replnet.text import FieldError, real, whole
 
 BATCHES = 32
 FEWEST_EVENTS = 10  # of updates, and of downloads, in the window
@@ -103,7 +104,7 @@ def audit(
     """Measure how stale a replica was from the histories of updates and downloads, and compare that with models.
 
     The histories are files or times; they are compared over the time that both cover, or from `since` to `until` if
-    given. `seed` is that of resampling. Raises a ValueError if they share no time, or if either has fewer than 10
+    given. `seed` is that of resampling. Raises FieldError if they share no time, or if either has fewer than 10
     events in it.
 
     >>> updates, downloads = [5 * i for i in range(1, 400)], [3 * i + 0.5 for i in range(1, 660)]
@@ -111,15 +112,16 @@ def audit(
     >>> result.updates, result.downloads, result.conclusion.split(",")[0]
     (395, 658, 'clocks are locked')
     """
-    updates, downloads = history_of(updates), history_of(downloads)
+    updates, downloads = history_of(updates, "updates"), history_of(downloads, "downloads")
     start, end = window(updates, downloads, since, until)
     # Updates of one instant are one change: no download could tell them apart.
     u, d = np.unique(updates.times), np.unique(downloads.times)
     inside = [within(times, start, end) for times in (u, d)]
     for history, times in zip((updates, downloads), inside, strict=True):
         if times.size < FEWEST_EVENTS:
-            raise ValueError(f"{history.name}: {times.size} events while both histories run ({FEWEST_EVENTS} or more)")
-    rng = np.random.default_rng(seed)
+            wrong = f"{times.size} events while both histories run"
+            raise FieldError(history.name, wrong, f"{FEWEST_EVENTS} or more")
+    rng = np.random.default_rng(whole("seed", seed))
     checks = (
         *check_history("updates", inside[0], updates.dated, rng),
         *check_history("downloads", inside[1], downloads.dated, rng),
@@ -152,16 +154,17 @@ def audit(
 def window(updates: History, downloads: History, since: float | None, until: float | None) -> tuple[float, float]:
     """Return the begin and the end of the time that both histories cover; `since` and `until`, if given, replace them.
 
-    Raise a ValueError if `since` is before the time that both cover, or unless the end is finite and after the begin.
+    Raise FieldError if `since` is before the time that both cover, or unless the end is finite and after the begin.
     """
     first, last = max(updates.start, downloads.start), min(updates.end, downloads.end)
-    start = first if since is None else since
+    start = first if since is None else real("since", since)
     if start < first:
-        raise ValueError(f"since: {start:.10g} is before the first event of a history ({first:.10g} or later)")
-    end = last if until is None else until
+        wrong = f"{start:.10g} is before the first event of a history"
+        raise FieldError("since", wrong, f"{first:.10g} or later")
+    end = last if until is None else real("until", until)
     if not start < end < math.inf:
         wrong = f"the histories share no time: one ends at {end:.10g}, the other begins at {start:.10g}"
-        raise ValueError(f"{downloads.name}: {wrong} (records of the same years, in the same unit)")
+        raise FieldError(downloads.name, wrong, "records of the same years, in the same unit")
     return start, end
 
 

@@ -45,6 +45,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws import Exponential, Floats, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
+from replnet.text import FieldError
 
 FEWEST_INTERVALS = 10  # to fit a law to
 SAMPLES = 99  # of (5)
@@ -103,7 +104,7 @@ class Sample:
 
     @classmethod
     def of(cls, intervals: Floats, step: float = 0.0) -> Sample:
-        """Return the sample of intervals; raise a ValueError unless they are 10 or more, above 0, finite, and differ.
+        """Return the sample of intervals; raise FieldError unless they are 10 or more, above 0, finite, and differ.
 
         They are rounded to multiples of `step`, the step in which the record is written, unless that is tiny or 0.
         """
@@ -112,13 +113,14 @@ class Sample:
             intervals = np.rint(intervals / step) * step  # as differences of decimals, they differ by rounding
         values, counts = np.unique(intervals, return_counts=True)
         if counts.sum() < FEWEST_INTERVALS:
-            raise ValueError(f"intervals: {int(counts.sum())} are too few to fit a law to ({FEWEST_INTERVALS} or more)")
+            wrong = f"{int(counts.sum())} are too few to fit a law to"
+            raise FieldError("intervals", wrong, f"{FEWEST_INTERVALS} or more")
         if not (np.isfinite(values).all() and values[0] > 0):
-            raise ValueError(
-                "intervals: not all are finite and above 0 (leave out those between events of one instant)"
-            )
+            right = "leave out those between events of one instant"
+            raise FieldError("intervals", "not all are finite and above 0", right)
         if values[-1] - values[0] <= CONSTANT_SPREAD * values[-1]:
-            raise ValueError(f"intervals: all are {values[0]:g} (fit nothing; that is constant(period={values[0]:g}))")
+            right = f"fit nothing; that is constant(period={values[0]:g})"
+            raise FieldError("intervals", f"all are {values[0]:g}", right)
         return cls(values, counts.astype(float), step)
 
     @property
@@ -143,7 +145,7 @@ class Sample:
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
         """Return a sample of about as many intervals, drawn from `law` by `rng`, and in the same step as this record.
 
-        Raise a ValueError if no law can be fitted to what was drawn.
+        Raise FieldError if no law can be fitted to what was drawn.
         """
         drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
         if not self.coarse:
@@ -161,7 +163,7 @@ class Sample:
 def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
     """Fit every family to intervals above zero; return the fits, lowest AIC first, and why other families have none.
 
-    The reasons are texts by family. Raise a ValueError if the intervals are fewer than 10, not all above 0 and finite,
+    The reasons are texts by family. Raise FieldError if the intervals are fewer than 10, not all above 0 and finite,
     or all the same.
     """
     sample, fits, left_out = Sample.of(intervals), [], {}

@@ -29,6 +29,7 @@ from replnet.histories.held_copies import stretches_of
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Constant, Empirical, Exponential, Floats, Law
+from replnet.text import FieldError, real, sequence, whole
 
 Row = dict[str, float]
 
@@ -77,12 +78,12 @@ def fit(history: HistorySource, targets: Iterable[float] = TARGETS, seed: int = 
     (1000, True)
     """
     history = history_of(history)
-    gaps, rng = history.intervals, np.random.default_rng(seed)
+    gaps, rng = history.intervals, np.random.default_rng(whole("seed", seed))
     rates_for_targets = needed_rates(history, targets)  # first, as it refuses targets
     try:
         (fits, left_out), sample = fit_laws(gaps), Sample.of(gaps, resolution(history.times))
-    except ValueError as error:
-        raise ValueError(f"{history.name}: {error}") from None
+    except FieldError as error:
+        raise FieldError(f"{history.name}: {error.field}", error.wrong, error.right) from None
     tested = (fits[0].family, "exponential")
     rho = correlation(gaps, min(LAGS, gaps.size // 4))
     return TraceFit(
@@ -126,13 +127,13 @@ def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[R
 
     The keys are target; measured, by replaying the record, NaN where it is too short; empirical and poisson, by
     formulas for updates with the recorded intervals and for Poisson updates; and `waste`, how many times too many
-    downloads the Poisson formula asks for. Raises a ValueError for a target that is not between 0 and 1.
+    downloads the Poisson formula asks for. Raises FieldError for a target that is not between 0 and 1.
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     rows = []
-    for target in targets:
-        if not 0 < target < 1:
-            raise ValueError(f"target: {target:g} is no staleness to aim at (above 0 and below 1)")
+    for target in sequence("targets", targets):
+        if not 0 < real("target", target) < 1:
+            raise FieldError("target", f"{target:g} is no staleness to aim at", "above 0 and below 1")
         by_record, by_poisson = (
             rate_for(1 - target, lambda rate, law=law: 1 - _staleness(rate, law), start=updates.rate)  # type: ignore[misc]
             for law in (empirical, poisson)

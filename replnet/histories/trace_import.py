@@ -22,7 +22,7 @@ from replnet.histories.mediawiki import API_KEYS, OPENERS, api_entries, dump_ent
 from replnet.histories.times import Entry, times_of_entries
 from replnet.laws import Floats
 from replnet.processes import TIME_COLUMNS, date_unit, find_column, read_rows, read_times, time_cells
-from replnet.text import FieldError, convert_times
+from replnet.text import FieldError, convert_times, short_repr
 
 KINDS = ("csv", "parquet", "json", "xml", "git")
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".xml": "xml"}
@@ -75,20 +75,31 @@ def write_times(times: Floats, to: TextIO) -> None:
 HistorySource = History | str | Path | ArrayLike
 
 
-def history_of(source: HistorySource) -> History:
+def history_of(source: HistorySource, name: str = "times") -> History:
     """Return the history in a file that `write_times` wrote, or that `trace(file=...)` reads; or of these times.
 
-    Times need not be in order, those of a file must. Dates are in seconds since 1970. A history is returned as it is.
-    Raises a FieldError if the file cannot be read, or if the times are not finite numbers at 2 or more instants.
+    `name` is what messages call times that come from no file. Times need not be in order, those of a file must. Dates
+    are in seconds since 1970. A history is returned as it is. Raises a FieldError if the file cannot be read, or if the times are not finite numbers at 2 or more instants.
     """
     if isinstance(source, History):
         return source
     if isinstance(source, str | Path):
         (times, unit), name = read_times(Path(source)), str(source)
     else:
-        times, name = np.sort(np.asarray(source, dtype=float)), "times"
+        times = np.sort(_numbers(name, source))
         unit = date_unit(times) if times.size else None
     return History(times if unit is None else convert_times(times, unit, "s"), name)
+
+
+def _numbers(field: str, source: object) -> Floats:
+    """Return `source` as an array of floats; raise FieldError for `field` unless it is a list of numbers."""
+    try:
+        times = np.asarray(source, dtype=float)
+    except (TypeError, ValueError):
+        times = np.empty((0, 0))
+    if times.ndim != 1:
+        raise FieldError(field, f"{short_repr(source)} are no times", "a list of numbers, or the name of a file")
+    return times
 
 
 def _kind(source: Path) -> str:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
 from replnet.processes import TIME_COLUMNS
-from replnet.text import FieldError, count_text, suggestion
+from replnet.text import FieldError, count_text, short_repr, suggestion
 from replnet.watch import VisitLog
 
 NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
@@ -117,6 +117,8 @@ def _table(record: RecordSource) -> tuple[str, Any]:
         except (ValueError, OSError) as error:
             wrong = f"cannot be read: {str(error).splitlines()[0][:80]}"
             raise FieldError(name, wrong, "CSV, Parquet or SQLite with the columns time, node, version") from None
+    if not isinstance(record, pd.DataFrame):
+        raise FieldError(name, f"{short_repr(record)} is no record of visits", "a file, or a DataFrame")
     lowered = {str(column).lower(): column for column in record.columns}
     columns = {}
     for meaning, names in (("time", TIME_COLUMNS), ("node", NODE_COLUMNS), ("version", VERSION_COLUMNS)):

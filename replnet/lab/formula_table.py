@@ -13,7 +13,7 @@ def formula(name: str, **values: Any) -> Predicted:
     """Return the values of a formula of the papers as a table of predictions, one row per group and metric.
 
     `formulas()` lists the names, and the arguments are given by keyword; laws and weights are texts, such as
-    "exponential(rate=2)". Raises InputError if there is no such formula, or an argument is wrong.
+    "exponential(rate=2)". Raises DocumentError if there is no such formula, or an argument is wrong.
 
     >>> round(rn.formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").rows[0].predicted, 4)
     0.7299

@@ -32,7 +32,16 @@ import pydantic
 from replnet.ages import CHECKED, Basis, Prediction, weight
 from replnet.lab.papers import register_formulas
 from replnet.network import Bandwidth, LawField, Part, amount
-from replnet.text import Document, FieldError, InputError, load_plugins, problem_at, short_repr, validate, validate_by
+from replnet.text import (
+    Document,
+    DocumentError,
+    FieldError,
+    load_plugins,
+    problem_at,
+    short_repr,
+    validate,
+    validate_by,
+)
 
 PLUGINS = "replnet.formulas"  # the group of entry points
 
@@ -183,20 +192,22 @@ def _broken() -> dict[str, str]:
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
     """Return the checked arguments of the formula that `data` names in its field `name`, beside which they stand.
 
-    Raises InputError if they are wrong, with places in `document`, if given.
+    Raises DocumentError if they are wrong, with places in `document`, if given.
     """
     known_formulas = formulas()
     if isinstance(name := data.get("name"), str) and name in known_formulas:
         return validate(known_formulas[name].model, data, document)
     if isinstance(name, str) and name in _broken():
-        raise InputError([problem_at(document)((("name",), _broken()[name], "mend or uninstall its package", False))])
+        raise DocumentError(
+            [problem_at(document)((("name",), _broken()[name], "mend or uninstall its package", False))]
+        )
     return validate_by(dict.fromkeys(known_formulas, Part), "name", data, document)
 
 
 def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
     """Return the values of the formula `name` as (group, metric, prediction), for arguments as in YAML.
 
-    Laws are texts. Raises InputError if arguments are wrong, and FieldError if the formula has no values for them.
+    Laws are texts. Raises DocumentError if arguments are wrong, and FieldError if the formula has no values for them.
     """
     checked_arguments = arguments({"name": name, **given})
     return formulas()[name].values(checked_arguments)

@@ -11,7 +11,7 @@ from replnet.deadline import within
 from replnet.measure import RESOLUTION
 from replnet.network import Given, Network, network_of
 from replnet.run import Emulated, Progress, Settings, emulate_network, fastest_engine, metrics_of
-from replnet.text import time_in
+from replnet.text import FieldError, file_path, require_callable, short_repr, time_in
 
 if TYPE_CHECKING:
     from replnet.lab.kept_run import RunStore
@@ -63,6 +63,7 @@ def emulate(
     >>> result.verdict, result.table.columns[:4].tolist()
     ('agree', ['group', 'metric', 'measured', 'ci_low'])
     """
+    _check_kinds(out, address, progress, watch)
     network = network_of(network)
     length = time_in(horizon, network.unit, "horizon")
     names = tuple(metric.name for metric in metrics_of(network, measure))
@@ -74,23 +75,25 @@ def emulate(
             estimator=estimator, resolution=resolution, progress=progress, address=address, watch=watch,
         )  # fmt: skip
     if hosts is not None or time_scale is not None:
-        raise ValueError(f"{'hosts' if hosts is not None else 'time_scale'}: is for live runs only (engine: live)")
+        raise FieldError("hosts" if hosts is not None else "time_scale", "is for live runs only", "engine: live")
     settings = Settings(
-        engine or fastest_engine(network),
-        estimator,
-        seed,
-        length,
-        precision,
-        replications,
-        resolution,
-        names,
-        by,
+        engine or fastest_engine(network), estimator, seed, length, precision, replications, resolution, names, by,
         confirm,
-    )
+    )  # fmt: skip
     if trace is not None and out is not None:
         wrong = "a run that is resumed in a directory does not have all its events"
-        raise ValueError(f"trace: {wrong} (leave out the directory or the trace)")
+        raise FieldError("trace", wrong, "leave out the directory or the trace")
     return _run_in_virtual_time(network, settings, progress, trace, workers, address, budget, out, watch)
+
+
+def _check_kinds(out: object, address: object, progress: object, watch: object) -> None:
+    """Raise FieldError for the first of these arguments of `emulate` that is neither None nor of its kind."""
+    if out is not None:
+        file_path("out", out)
+    if address is not None and not isinstance(address, str):
+        raise FieldError("address", f"{short_repr(address)} is no address of a Ray cluster", "such as 10.0.0.1:6379")
+    require_callable("progress", progress)
+    require_callable("watch", watch)
 
 
 def _run_in_virtual_time(
@@ -132,20 +135,20 @@ def _run_in_virtual_time(
 
 
 def _refuse_for_live(refused: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first of these values by argument that is given, as the live engine does not take it.
+    """Raise FieldError for the first of these values by argument that is given, as the live engine does not take it.
 
     None and () stand for arguments that are not given.
     """
     instead = {
-        "measure": "{0[0]} is not measured on the wall clock (engine: array or step)",
-        "by": "sources are not measured one by one on the wall clock (engine: array or step)",
-        "precision": "a live run ends after a time, not at a precision (horizon or replications)",
-        "workers": "hosts share the nodes of a live run (hosts)",
-        "budget": "a live run takes as long as it says, which is horizon times time_scale (horizon, time_scale)",
+        "measure": (f"{(refused['measure'] or ('',))[0]} is not measured on the wall clock", "engine: array or step"),
+        "by": ("sources are not measured one by one on the wall clock", "engine: array or step"),
+        "precision": ("a live run ends after a time, not at a precision", "horizon or replications"),
+        "workers": ("hosts share the nodes of a live run", "hosts"),
+        "budget": ("a live run takes as long as it says, which is horizon times time_scale", "horizon, time_scale"),
     }
     for name, value in refused.items():
         if value not in (None, ()):
-            raise ValueError(f"{name}: {instead[name].format(value)}")
+            raise FieldError(name, *instead[name])
 
 
 def _run_live(

@@ -38,6 +38,7 @@ from replnet.live.time_scale import (
 from replnet.live.transport import START_SECONDS, Hosts, Transport, start_hosts
 from replnet.measure import NOT_HELD
 from replnet.processes import seed_words
+from replnet.text import FieldError, positive
 from replnet.workers import join_cluster
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
@@ -66,12 +67,13 @@ def run_live(
     with, RayUnreachableError without Ray, ValueError for numbers that cannot be.
     """
     plan, horizon = task.plan, task.horizon
-    if not (horizon > 0 and (time_scale is None or time_scale > 0)):
-        raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
+    positive("horizon", horizon)
+    if time_scale is not None:
+        positive("time_scale", time_scale)
     if replications < 1:
-        raise ValueError(f"replications: {replications} is not a number of 1 or more")
-    if not isinstance(hosts, int | None) and hosts != "per-node":
-        raise ValueError(f"hosts: {hosts!r} is neither a whole number nor 'per-node'")
+        raise FieldError("replications", f"{replications} is not a number of replications", "1 or more")
+    if (not isinstance(hosts, int | None) or isinstance(hosts, bool)) and hosts != "per-node":
+        raise FieldError("hosts", f"{hosts!r} is no number of processes", "a whole number, or per-node")
     n = _number_of_hosts(plan, hosts)
     begun = time.monotonic()
     with join_cluster(address):
@@ -142,11 +144,12 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
 def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int | None:
     """Return into how many hosts the nodes are put: `hosts`, or the number of nodes for "per-node".
 
-    None stays None, and is left to the number of CPUs. Raise a ValueError if the number is below 1 or above MOST_HOSTS.
+    None stays None, and is left to the number of CPUs. Raise FieldError if the number is below 1 or above MOST_HOSTS.
     """
     n = len(plan.names) if hosts == "per-node" else hosts
     if n is not None and not 1 <= n <= MOST_HOSTS:
-        raise ValueError(f"hosts: {n} processes are not between 1 and {MOST_HOSTS}; pack more nodes into each")
+        right = "pack more nodes into each" if n > MOST_HOSTS else "at least one"
+        raise FieldError("hosts", f"{n} processes are not between 1 and {MOST_HOSTS}", right)
     return n
 
 

@@ -26,6 +26,7 @@ from replnet.run import (
     provenance,
     upstream_processes,
 )
+from replnet.text import FieldError
 
 INTERVALS_PER_PATH = 60.0  # longest mean intervals, of a run without a horizon
 MOST_NODES = 32_000  # of all replications together, whose past is to be replayed before the run
@@ -58,11 +59,11 @@ def run_for_real(
 
     `progress` is called once the run is over, `watch` with glimpses of it, and `log` with blocks of log rows. The run
     has `hosts` processes (None: one per CPU) in the Ray cluster at `address` (None: a local one, if none is set), and
-    takes `time_scale` seconds per unit (None: as few as it can keep up with). Raises a ValueError for a network that
+    takes `time_scale` seconds per unit (None: as few as it can keep up with). Raises FieldError for a network that
     starts fresh.
     """
     if network.topology.fresh_start:
-        raise ValueError("start: is not for the wall clock (engine: array or step)")
+        raise FieldError("start", "is not for the wall clock", "engine: array or step")
     compiled = plan_of(network)
     replications = affordable(network, horizon) if replications is None else replications
     length = INTERVALS_PER_PATH * compiled.slowest_pull_interval if horizon is None else horizon / max(replications, 1)

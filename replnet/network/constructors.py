@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeAlias
 from replnet.laws import Law
 from replnet.network.network import Network
 from replnet.network.specification import KINDS
+from replnet.text import FieldError
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,7 +44,7 @@ Faults: TypeAlias = Sequence[Mapping[str, Any]]
 def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields, Network]]:
     """Return a decorator that makes a declared function build a network of this kind from what it is called with.
 
-    The fields that are given go to the specification of the kind; InputError names all that is wrong with them. The
+    The fields that are given go to the specification of the kind; DocumentError names all that is wrong with them. The
     documentation of the function is continued with that of the fields.
     """
 
@@ -53,7 +54,8 @@ def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields
         @wraps(declared)
         def construct(*values: Fields.args, **fields: Fields.kwargs) -> Network:
             if len(values) > len(names):
-                raise TypeError(f"{kind}() takes {len(names)} arguments, and {len(values)} were given")
+                wrong = f"takes {len(names)} arguments, and {len(values)} were given"
+                raise FieldError(f"{kind}()", wrong, ", ".join(names))
             return _network({"kind": kind, **dict(zip(names, values, strict=False)), **fields})
 
         construct.__doc__ = f"{inspect.cleandoc(declared.__doc__ or '')}\n\n{_documentation(kind)}"
@@ -65,7 +67,7 @@ def _of_kind(kind: str) -> Callable[[Callable[Fields, Network]], Callable[Fields
 def _network(fields: dict[str, Any]) -> Network:
     """Return the network with these fields, or that of the NetworkX graph that they have as `source`.
 
-    Raise InputError with all that is wrong.
+    Raise DocumentError with all that is wrong.
     """
     source = fields.pop("source", None)
     if source is None:

@@ -27,7 +27,8 @@ from replnet.network.specification import Spec, specification
 from replnet.text import (
     LARGEST_GRAPH,
     Document,
-    InputError,
+    DocumentError,
+    FieldError,
     Mark,
     Problem,
     YamlNode,
@@ -78,8 +79,8 @@ DEFAULT_MEANING = EdgeMeaning()
 def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
     """Return the nodes, links and defaults of a GraphML or node-link JSON file as the data of a specification.
 
-    `meaning` says what its edges are and which attribute names its nodes. Raise InputError if the file cannot be read
-    as one, or with all that is wrong in it.
+    `meaning` says what its edges are and which attribute names its nodes. Raise DocumentError if the file cannot be
+    read as one, or with all that is wrong in it.
     """
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
@@ -91,13 +92,15 @@ def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DE
     """Return the nodes, links and defaults of a NetworkX graph as the data of a specification.
 
     `name` is what messages call the graph, and `meaning` says what its edges are; an undirected edge is a link in both
-    directions. Raise InputError with all that is wrong in it.
+    directions. Raise DocumentError with all that is wrong in it.
     """
+    if not hasattr(graph, "is_directed"):
+        raise FieldError(name or "graph", f"{short_repr(graph)} is no graph", "one of NetworkX")
     return _graph_data(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
 
 
 def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
-    """Return the data of a specification from the text of a GraphML document; raise InputError if it is none.
+    """Return the data of a specification from the text of a GraphML document; raise DocumentError if it is none.
 
     `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
@@ -114,7 +117,7 @@ def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
         line, column = error.position
         source = next((row for number, row in enumerate(split_lines(text), 1) if number == line), None)
         wrong = f"is not XML: {str(error).split(':')[0]}"
-        raise InputError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
+        raise DocumentError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
     return _graph_data(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
@@ -230,7 +233,7 @@ class _GraphML:
 
 
 def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
-    """Return the data of a specification from the text of a node-link JSON document; raise InputError if it is none.
+    """Return the data of a specification from the text of a node-link JSON document; raise DocumentError if it is none.
 
     `name` is that of its file, for messages; `meaning` says what edges are and what names nodes.
     """
@@ -242,7 +245,7 @@ def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         source = text.splitlines()[error.lineno - 1] if error.lineno <= len(text.splitlines()) else None
         wrong = f"is not JSON: {error.msg}"
-        raise InputError([Problem(name, error.lineno, error.colno, "file", wrong, right, source)]) from None
+        raise DocumentError([Problem(name, error.lineno, error.colno, "file", wrong, right, source)]) from None
     except (RecursionError, ValueError) as error:
         raise file_error(name, f"is not JSON: {error}", right) from None
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
@@ -252,7 +255,7 @@ def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
         raise file_error(name, "has no list of links", right)
     problems = [*_missing(name, "nodes", data["nodes"], ("id",)), *_missing(name, "links", links, ("source", "target"))]
     if problems:
-        raise InputError(problems)
+        raise DocumentError(problems)
     about = data.get("graph")
     pairs = ((link["source"], link["target"], link) for link in links)
     nodes = [(node["id"], {key: item for key, item in node.items() if key != "id"}) for node in data["nodes"]]
@@ -279,7 +282,7 @@ def _graph_data(
     name: str | None,
     meaning: EdgeMeaning,
 ) -> dict[str, Any]:
-    """Return nodes and links of any format as data of a specification; raise InputError with all that is wrong.
+    """Return nodes and links of any format as data of a specification; raise DocumentError with all that is wrong.
 
     `about` are attributes of the whole graph; nodes come as pairs (id, attributes), links as (source, target,
     attributes), and `directed` says whether links are so; `name` is that of the file, for messages. Unknown attributes
@@ -308,7 +311,7 @@ def _graph_data(
         link_attributes = {**default, **own_attributes} if own_attributes else default
         link_columns.add(names.get(source, str(source)), names.get(target, str(target)), link_attributes)
     if problems:
-        raise InputError(problems)
+        raise DocumentError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
     return {"kind": "graph", **whole, "nodes": nodes_by_name, "links": link_columns.links().distinct()}
 
@@ -322,12 +325,12 @@ def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, s
     """Return a name for each node id: the text of the node's `attribute`, where it can be a name.
 
     A node is left out if it lacks the attribute, or if the text is blank, that of several nodes, or the id of another.
-    Raise InputError, in which `name` is the file, if no node has the attribute.
+    Raise DocumentError, in which `name` is the file, if no node has the attribute.
     """
     texts = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
     if not texts:
         right = suggestion(attribute, {str(key): None for _, about in nodes for key in about}, "leave names out")
-        raise InputError([Problem(name, None, None, "names", f"has no node with an attribute {attribute}", right)])
+        raise DocumentError([Problem(name, None, None, "names", f"has no node with an attribute {attribute}", right)])
     shares = Counter(texts.values())
     ids = {str(key): key for key, _ in nodes}
     return {key: text for key, text in texts.items() if text and shares[text] == 1 and ids.get(text, key) == key}
@@ -413,7 +416,7 @@ def _no_garbage_collection() -> Iterator[None]:
 def specification_with_file(document: Document) -> Spec:
     """Return the specification of a document, together with the nodes and links of the graph file that it names.
 
-    Raise InputError with all that is wrong in the document or the file.
+    Raise DocumentError with all that is wrong in the document or the file.
     """
     # The fields of the document are checked first, the path of the file among them.
     spec = specification(document.data, document)
@@ -422,14 +425,14 @@ def specification_with_file(document: Document) -> Spec:
     path = document.directory / spec.file
     try:
         read = read_graph(path, EdgeMeaning(spec.edges, spec.names))
-    except InputError as error:
+    except DocumentError as error:
         first = error.problems[0]
         if first.field not in ("file", "names") or first.line is not None:
             raise
-        raise InputError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
+        raise DocumentError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
     try:
         return specification(joined_data(read, document.data, spec), document)
-    except InputError:
+    except DocumentError:
         # The lines of all nodes and links take longer to find than all else, so only after an error.
         read["links"] = list(read["links"])
         whole = replace(document, root=merged_yaml(document.root, node_of(read, Mark(None, None, str(path)))))

@@ -17,10 +17,11 @@ from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text import (
     Document,
+    DocumentError,
     FieldError,
-    InputError,
     Mark,
     file_error,
+    file_path,
     is_installed,
     node_of,
     override,
@@ -28,6 +29,7 @@ from replnet.text import (
     read_yaml,
     shipped,
     shipped_names,
+    short_repr,
     suggestion,
 )
 
@@ -131,8 +133,8 @@ class Network:
     def from_data(cls, data: Mapping[str, Any], document: Document | None = None) -> Network:
         """Return the network of plain data, as `Network.data` or a section of a file gives it.
 
-        Raise InputError with all that is wrong, with lines of `document`, the file that the data comes from, if one is
-        given.
+        Raise DocumentError with all that is wrong, with lines of `document`, the file that the data comes from, if one
+        is given.
         """
         if data.get("kind") == "graph" and data.get("file") is not None:
             return cls(
@@ -144,7 +146,7 @@ class Network:
     def from_graph(cls, graph: Any, **fields: Any) -> Network:
         """Return the network of a NetworkX graph, whose nodes and edges have attributes as in `Network.graph`.
 
-        `fields` are fields of the whole network. Raise InputError with all that is wrong.
+        `fields` are fields of the whole network. Raise DocumentError with all that is wrong.
         """
         spec = specification({**fields, "kind": "graph", "file": "a NetworkX graph"})
         assert isinstance(spec, Graph)
@@ -152,7 +154,7 @@ class Network:
         return cls(specification(joined_data(read, fields, spec))).with_checked_faults()
 
     def with_checked_faults(self, document: Document | None = None) -> Network:
-        """Return this network; raise InputError if a fault names what is no node, group or role of it.
+        """Return this network; raise DocumentError if a fault names what is no node, group or role of it.
 
         Crashes of clients are wrong as well. `document` is the file that the network comes from, if any, so that errors
         name lines.
@@ -167,7 +169,7 @@ class Network:
                 except FieldError as error:
                     problems.append((("faults", at, key), error.wrong, error.right, False))
         if problems:
-            raise InputError(map(problem_at(document), problems))
+            raise DocumentError(map(problem_at(document), problems))
         return self
 
     def _with_role(self, role: str) -> list[str]:
@@ -210,6 +212,9 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
     """
     if isinstance(given, str | Path):
         return load(given, overrides)
+    if not isinstance(given, Network) and not hasattr(given, "is_directed"):
+        right = "a name, a file, a NetworkX graph, or a network such as rn.cascade(...)"
+        raise FieldError("network", f"{short_repr(given)} is no network", right)
     network = given if isinstance(given, Network) else Network.from_graph(given)
     overrides = tuple(overrides)
     if not overrides:
@@ -221,7 +226,7 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """Return the network of a YAML file or of a name that ships with replnet, with `key=value` overrides applied.
 
-    Raise InputError with all that is wrong.
+    Raise DocumentError with all that is wrong.
 
     >>> rn.load("cascade", ["depth=2"]).size
     13
@@ -235,9 +240,9 @@ def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
 def file_of(source: str | Path) -> Path:
     """Return the path of this file, or of the file of the network with this name that comes with replnet.
 
-    Raise InputError if there is neither.
+    Raise DocumentError if there is neither.
     """
-    path = Path(source)
+    path = file_path("network", source)
     if not path.is_file():
         path = shipped(str(source)) or path
     if not path.exists() and shipped(str(source), "experiments"):

@@ -352,7 +352,7 @@ def specification(data: Mapping[str, Any], document: Document | None = None) -> 
     """Return the checked specification that `data` describes: plain data as in a network file, whose `kind` says the
     model.
 
-    Raise InputError with all that is wrong, with lines of `document`, the file that the data comes from, if one is
+    Raise DocumentError with all that is wrong, with lines of `document`, the file that the data comes from, if one is
     given.
     """
     return validate_by(KINDS, "kind", data, document)

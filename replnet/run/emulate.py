@@ -22,6 +22,7 @@ from replnet.run.predict import metrics_of
 from replnet.run.replications import EVENTS, INTERRUPTED, REPLICATIONS, Progress, Replications, split_horizon
 from replnet.run.result import Emulated, provenance
 from replnet.run.settings import Settings
+from replnet.text import FieldError
 
 if TYPE_CHECKING:
     from replnet.run.event_log import EventLog
@@ -57,6 +58,9 @@ def emulate_network(
     called with the replications whenever there are more. Ctrl-C and deadlines end the run with what there is.
     ValueError says that the settings do not suit the network, UnreasonableError that the run would take too long.
     """
+    from replnet.workers import jobs as worker_jobs
+
+    worker_jobs.require_workers(workers)
     begun = time.perf_counter()
     requested = requested_metrics(network, settings)
     names = tuple(metric.name for metric in requested)
@@ -107,16 +111,16 @@ def _build_result(network: Network, series: Replications[Path], settings: Settin
 def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...]:
     """Return the metrics that `settings.measure` names, without those that every run measures.
 
-    Raise ValueError if a name is wrong, or this network or estimator cannot be measured by them.
+    Raise FieldError if a name is wrong, or this network or estimator cannot be measured by them.
     """
     requested = metrics_of(network, settings.measure)
     if requested and settings.estimator != "sampled":
         wrong = f"{requested[0].name} is measured against the updates that happened"
-        raise ValueError(f"measure: {wrong} (estimator: sampled)")
+        raise FieldError("measure", wrong, "estimator: sampled")
     lasting = [metric.name for metric in requested if metric.is_about_durations]
     if lasting and any(fault.crash is not None for fault in network.spec.faults):
         wrong = f"{lasting[0]} is not measured where copies also end by crashes"
-        raise ValueError(f"measure: {wrong} (freshness, availability)")
+        raise FieldError("measure", wrong, "freshness, availability")
     return requested
 
 
@@ -126,7 +130,7 @@ def plan_task(
     """Return the task that all replications share, and how many replications a run begins with.
 
     `requested` are the metrics besides those that every run measures, and `log`, if there is one, takes the events.
-    Raises ValueError if a metric looks at an instant past the end of a replication.
+    Raises FieldError if a metric looks at an instant past the end of a replication.
     """
     compiled, engine, horizon = plan_of(network), settings.engine or fastest_engine(network), settings.horizon
     moments = [(metric.question.at, metric.name) for metric in requested if metric.question.at is not None]
@@ -139,7 +143,7 @@ def plan_task(
         first, length = split_horizon(whole, settings.replications, compiled.event_rate, longest)
     if moments and max(moments)[0] >= length:
         wrong = f"{max(moments)[1]} is past the end of a replication, {length:.6g}"
-        raise ValueError(f"measure: {wrong} (a longer horizon, or fewer replications)")
+        raise FieldError("measure", wrong, "a longer horizon, or fewer replications")
     return _task_of(network, settings, requested, length, log.keep if log else None), first
 
 

@@ -22,6 +22,7 @@ from replnet.engines import EVENTS, NO_ONE, Columns, Keep
 from replnet.network import Network
 from replnet.run.result import provenance
 from replnet.store import DiskError, RefusedError, lock
+from replnet.text import FieldError, InputError, short_repr
 
 ROWS_PER_GROUP = 1 << 20  # of the Parquet file
 
@@ -59,6 +60,8 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 
     The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written.
     """
+    if not isinstance(trace, str | os.PathLike) and not hasattr(trace, "write"):
+        raise FieldError("trace", f"{short_repr(trace)} is no file", "the name of a file, or a file open for bytes")
     if isinstance(trace, str | os.PathLike):
         with _write_alone(Path(trace)):
             yield _NamedFile(Path(trace))
@@ -70,14 +73,14 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 def _write_alone(file: Path) -> Iterator[None]:
     """Keep other processes from writing this file during the block, by a lock beside it.
 
-    Raises ValueError if one of them writes it, or if its name is wrong or its folder cannot be written.
+    Raises FieldError if one of them writes it, or if its name is wrong or its folder cannot be written.
     """
     _check_name(file)
     with ExitStack() as locks:
         try:
             locks.enter_context(lock(file.with_name(file.name + ".lock"), file, keep=False))
         except (RefusedError, DiskError) as error:
-            raise ValueError(f"trace: {error}") from None
+            raise InputError(f"trace: {error}") from None
         yield
 
 
@@ -190,7 +193,7 @@ class EventLog:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        """Write the waiting rows as a row group; if that fails, discard the log and raise ValueError."""
+        """Write the waiting rows as a row group; if that fails, discard the log and raise FieldError."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
@@ -227,7 +230,7 @@ class EventLog:
     def close(self) -> None:
         """Write the remaining rows, and give the file its name.
 
-        If that fails, discard the log and raise ValueError; a file of its name that was there before stays as it was.
+        If that fails, discard the log and raise FieldError; a file of its name that was there before stays as it was.
         """
         self._write()
         try:
@@ -247,29 +250,30 @@ class EventLog:
             self._writer.close()
         self._output.discard()
 
-    def _write_error(self, error: OSError) -> ValueError:
+    def _write_error(self, error: OSError) -> FieldError:
         """Return the error of a log that cannot be written, with the reason."""
-        return ValueError(f"trace: {self._output.name} cannot be written: {error} (name a place with room for it)")
+        return FieldError("trace", f"{self._output.name} cannot be written: {error}", "name a place with room for it")
 
 
 def _check_name(file: Path) -> None:
-    """Raise ValueError unless the name ends in .parquet, its folder exists, and it is not itself a folder."""
+    """Raise FieldError unless the name ends in .parquet, its folder exists, and it is not itself a folder."""
     if file.suffix != ".parquet":
-        raise ValueError(f"trace: {file} is not a Parquet file by its name (name it {file.with_suffix('.parquet')})")
+        right = f"name it {file.with_suffix('.parquet')}"
+        raise FieldError("trace", f"{file} is not a Parquet file by its name", right)
     if not file.parent.is_dir():
-        raise ValueError(f"trace: there is no folder {file.parent} (make it, or name a file in one that there is)")
+        raise FieldError("trace", f"there is no folder {file.parent}", "make it, or name a file in one that there is")
     if file.is_dir():
-        raise ValueError(f"trace: {file} is a folder (name a file, such as {file / 'events.parquet'})")
+        raise FieldError("trace", f"{file} is a folder", f"name a file, such as {file / 'events.parquet'}")
 
 
 def _create_part(file: Path, part: Path) -> None:
     """Create `part` as a new empty file, after removing what is there: the rest of a killed run, or a link of anyone's.
 
-    If that fails it raises ValueError, which names `file`, the name that the log is to have in the end.
+    If that fails it raises FieldError, which names `file`, the name that the log is to have in the end.
     """
     try:
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:
         why = error.strerror or str(error)
-        raise ValueError(f"trace: {file} cannot be written: {why} (name a file where you may write)") from None
+        raise FieldError("trace", f"{file} cannot be written: {why}", "name a file where you may write") from None

@@ -8,6 +8,7 @@ from typing import Any, final
 
 from replnet.measure import FEWEST_REPLICATIONS, RESOLUTION
 from replnet.run.replications import EVENTS
+from replnet.text import FieldError
 
 ESTIMATORS = ("sampled", "conditional")
 WAYS_TO_SPLIT = ("source",)
@@ -18,7 +19,7 @@ WAYS_TO_SPLIT = ("source",)
 class Settings:
     """How a network is run: arguments of `emulate`, options of `replnet run`, and the section `run` of an experiment.
 
-    A wrong one raises ValueError with its name. Without an `engine` the fastest that can run the network is meant, and
+    A wrong one raises FieldError with its name. Without an `engine` the fastest that can run the network is meant, and
     without `horizon` or `replications` a default. `horizon` is in units of time, of all replications together;
     `precision` is the largest half-width of every interval of freshness, and `resolution` the half-width above which a
     row counts as unresolved. `measure` names metrics besides freshness, `by` is None or source, and `confirm` is
@@ -39,21 +40,25 @@ class Settings:
     def __post_init__(self) -> None:
         require_by(self.by)
         if self.engine not in (None, *EVENTS):
-            raise ValueError(f"engine: {self.engine!r} is not an engine ({' or '.join(EVENTS)})")
+            raise FieldError("engine", f"{self.engine!r} is not an engine", " or ".join(EVENTS))
         if self.estimator not in ESTIMATORS:
-            raise ValueError(f"estimator: {self.estimator!r} is not an estimator ({' or '.join(ESTIMATORS)})")
+            raise FieldError("estimator", f"{self.estimator!r} is not an estimator", " or ".join(ESTIMATORS))
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed: {self.seed!r} is not a whole number of 0 or more (such as 1)")
+            raise FieldError("seed", f"{self.seed!r} is not a whole number of 0 or more", "such as 1")
         whole = isinstance(self.replications, int) and not isinstance(self.replications, bool)
         if self.replications is not None and not (whole and self.replications > 0):
             right = f"a whole number above 0, {FEWEST_REPLICATIONS} or more for intervals"
-            raise ValueError(f"replications: {self.replications!r} is not a number of replications ({right})")
+            raise FieldError("replications", f"{self.replications!r} is not a number of replications", right)
+        if not isinstance(self.confirm, bool | None):
+            raise FieldError("confirm", f"{self.confirm!r} is neither true nor false", "True, False or None")
         for name in ("horizon", "precision", "resolution"):
             value = getattr(self, name)
             if value is not None and not (
                 isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
             ):
-                raise ValueError(f"{name}: {value!r} is not a number above 0")
+                raise FieldError(
+                    name, f"{value!r} is not a number above 0", "such as 0.01" if name != "horizon" else "such as 1e4"
+                )
 
     def of_cell(self) -> dict[str, Any]:
         """Return the settings of a cell of an experiment, by name, as plain data: all but `by` and `confirm`."""
@@ -61,6 +66,6 @@ class Settings:
 
 
 def require_by(by: str | None) -> None:
-    """Raise ValueError unless `by` is None or one of WAYS_TO_SPLIT."""
+    """Raise FieldError unless `by` is None or one of WAYS_TO_SPLIT."""
     if by not in (None, *WAYS_TO_SPLIT):
-        raise ValueError(f"by: {by!r} is not a way to split rows ({' or '.join(WAYS_TO_SPLIT)})")
+        raise FieldError("by", f"{by!r} is not a way to split rows", " or ".join(WAYS_TO_SPLIT))

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, final
 
-from replnet.text import printable
+from replnet.text import FieldError, InputError, printable
 
 LOCK = "lock"
 PARTIAL = ".partial"  # the end of the name of a file that is being written
@@ -29,7 +29,7 @@ ATTEMPTS_APART = 0.02  # seconds between them
 
 
 @final
-class RefusedError(ValueError):
+class RefusedError(InputError):
     """The error of a run directory that cannot be used as asked, with what to do; no finished cell in it was lost."""
 
 
@@ -42,23 +42,24 @@ class DiskError(OSError):
 
 
 def json_line(data: Any, name: str) -> str:
-    """Return `data` as JSON on one line; raise ValueError, which calls it `name`, if JSON cannot hold it exactly."""
+    """Return `data` as JSON on one line; raise FieldError, which calls it `name`, if JSON cannot hold it exactly."""
     try:
         return json.dumps(data, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error} (plain data: text, finite numbers, lists and mappings of them)") from error
+        right = "plain data: text, finite numbers, lists and mappings of them"
+        raise FieldError(name, str(error), right) from error
 
 
 def json_data(data: Any, name: str) -> Any:
     """Return `data` as it is read again from JSON, in which tuples are lists and keys are texts.
 
-    Raises ValueError, which calls it `name`, if JSON cannot hold it exactly.
+    Raises FieldError, which calls it `name`, if JSON cannot hold it exactly.
     """
     return json.loads(json_line(data, name))
 
 
 def canonical_json(data: Any) -> str:
-    """Return the one JSON text of some data, with sorted keys; raise ValueError or TypeError if JSON cannot hold it.
+    """Return the one JSON text of some data, with sorted keys; raise FieldError or TypeError if JSON cannot hold it.
 
     Unlike in Python, 1 and 1.0 have different texts.
     """
@@ -73,7 +74,7 @@ def digest(text: str) -> str:
 def seal(data: Mapping[str, Any], name: str) -> bytes:
     """Return `data` as the bytes of a JSON file that carries the SHA-256 of its content, for `unseal`.
 
-    Raises ValueError, which calls the data `name`, if JSON cannot hold them.
+    Raises FieldError, which calls the data `name`, if JSON cannot hold them.
     """
     content = json_data(data, name)
     return (json.dumps({"sha256": digest(canonical_json(content)), **content}, indent=1) + "\n").encode()

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         split_lines,
     )
     from replnet.text.errors import (
+        DocumentError,
         FieldError,
         FieldsError,
         InputError,
@@ -59,17 +60,20 @@ if TYPE_CHECKING:
         SMALLEST,
         escape_unprintable,
         field_name,
+        file_path,
         finite,
         many,
         one_of,
         positive,
         printable,
         real,
+        require_callable,
         scale_of,
         sequence,
         short_repr,
         squarable,
         suggestion,
+        whole,
     )
     from replnet.text.extras import EXTRAS, is_installed, require_extra
     from replnet.text.files import output_file, replacing, write_file

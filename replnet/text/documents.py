@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from replnet.text.errors import InputError, Problem, field_name, input_error
+from replnet.text.errors import DocumentError, Problem, field_name, input_error
 
 Scalar = str | int | float | bool | None
 Route = Sequence[str | int]
@@ -176,8 +176,8 @@ def node_of(data: Any, mark: Mark) -> YamlNode:
     return YamlNode(data, mark, mark)
 
 
-def file_error(name: str, wrong: str, right: str) -> InputError:
-    """Return the InputError of the file `name` as a whole.
+def file_error(name: str, wrong: str, right: str) -> DocumentError:
+    """Return the DocumentError of the file `name` as a whole.
 
     `wrong` says what is wrong with it, and `right` what would be right.
     """
@@ -187,7 +187,7 @@ def file_error(name: str, wrong: str, right: str) -> InputError:
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
     """Return the text of a file or pipe in UTF-8, without a byte order mark.
 
-    Raises InputError if it cannot be read, is no text, or has more than `largest` bytes, by default a million.
+    Raises DocumentError if it cannot be read, is no text, or has more than `largest` bytes, by default a million.
     """
     name = str(path)
     try:
@@ -198,7 +198,7 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
             raw = file.read(largest + 1)
     except FileNotFoundError:
         raise file_error(name, "does not exist", "the path of a file") from None
-    except InputError:
+    except DocumentError:
         raise
     except (OSError, ValueError) as error:
         raise file_error(name, f"cannot be read: {getattr(error, 'strerror', None) or error}", "a file") from None
@@ -211,16 +211,16 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
     except UnicodeDecodeError as error:
         line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
         wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        raise InputError([Problem(name, line, column, "file", wrong, "a text file in UTF-8")]) from None
+        raise DocumentError([Problem(name, line, column, "file", wrong, "a text file in UTF-8")]) from None
 
 
 def read_yaml(path: str | Path) -> Document:
-    """Return the mapping in a YAML file as a document; raise InputError if it cannot be read, or holds none."""
+    """Return the mapping in a YAML file as a document; raise DocumentError if it cannot be read, or holds none."""
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Return the one mapping that a YAML text holds, as the document `name`; raise InputError if it holds none."""
+    """Return the one mapping that a YAML text holds, as the document `name`; raise DocumentError if it holds none."""
     from replnet.text.yaml_reader import compose
 
     return Document(name, compose(text, name), tuple(split_lines(text)))

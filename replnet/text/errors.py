@@ -1,7 +1,7 @@
 """Errors of inputs: what is wrong, where, and what would be right; checks of numbers that raise such errors.
 
-A `FieldError` is raised where a value enters, and knows its field but no files. The reader of a document
-turns it into a `Problem`, which has a place too, and collects all problems in one `InputError`.
+Each is an `InputError`. A `FieldError` is raised where a value enters, and knows its field but no files. The reader of
+a document turns it into a `Problem`, which has a place too, and collects all problems in one `DocumentError`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import final
 
 LONGEST_TEXT = 400  # characters of one message, so that a file cannot fill the screen
@@ -18,34 +20,6 @@ MOST_SHOWN = 50  # problems
 
 # Squares and cubes of numbers in this range are still floats.
 SMALLEST, LARGEST = 1e-100, 1e100
-
-
-@final
-class FieldError(ValueError):
-    """The error of a value that `field` cannot have: `wrong` says what is wrong, `right` what would be right.
-
-    All three are texts, of which the message is made; `field` may be empty where the reader of the value names it.
-    """
-
-    def __init__(self, field: str, wrong: str, right: str) -> None:
-        super().__init__(f"{field}: {wrong} ({right})")
-        self.field, self.wrong, self.right = field, wrong, right
-
-    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, str]]:
-        # Pickled by default are the arguments of ValueError, which are not those of this.
-        return type(self), (self.field, self.wrong, self.right)
-
-
-@final
-class FieldsError(ValueError):
-    """The error of several faults below one field; each of `faults` is (path, what is wrong, what would be right).
-
-    A path has the keys and indices that lead from the field to the fault.
-    """
-
-    def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str, str]]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("; ".join(f"{field_name(path)}: {wrong} ({right})" for path, wrong, right in self.faults))
 
 
 @final
@@ -77,8 +51,54 @@ class Problem:
         return f"{message}\n    {excerpt.rstrip()}\n    {' ' * (self.column - 1 - start)}^"
 
 
-@final
 class InputError(ValueError):
+    """The error of an input that is wrong, whatever its kind; its message says what is wrong and what would be right.
+
+    `problems` has its parts one by one, where it says which fields are wrong.
+    """
+
+    problems: tuple[Problem, ...] = ()
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+@final
+class FieldError(InputError):
+    """The error of a value that `field` cannot have: `wrong` says what is wrong, `right` what would be right.
+
+    All three are texts, of which the message is made; `field` may be empty where the reader of the value names it.
+    """
+
+    def __init__(self, field: str, wrong: str, right: str) -> None:
+        super().__init__(f"{field}: {wrong} ({right})")
+        self.field, self.wrong, self.right = field, wrong, right
+        self.problems = (Problem(None, None, None, field, wrong, right),)
+
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, str]]:
+        # Pickled by default are the arguments of ValueError, which are not those of this.
+        return type(self), (self.field, self.wrong, self.right)
+
+
+@final
+class FieldsError(InputError):
+    """The error of several faults below one field; each of `faults` is (path, what is wrong, what would be right).
+
+    A path has the keys and indices that lead from the field to the fault.
+    """
+
+    def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str, str]]) -> None:
+        self.faults = tuple(faults)
+        named = [(field_name(path), wrong, right) for path, wrong, right in self.faults]
+        super().__init__("; ".join(f"{field}: {wrong} ({right})" for field, wrong, right in named))
+        self.problems = tuple(Problem(None, None, None, *texts) for texts in named)
+
+    def __reduce__(self) -> tuple[type[FieldsError], tuple[object]]:
+        return type(self), (self.faults,)
+
+
+@final
+class DocumentError(InputError):
     """The error with all problems of an input, sorted by file, line and column; its message shows the first 50."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -87,13 +107,16 @@ class InputError(ValueError):
         remainder = [f"... and {len(ordered) - MOST_SHOWN} more"] if len(ordered) > MOST_SHOWN else []
         super().__init__("\n".join([*map(str, ordered[:MOST_SHOWN]), *remainder]))
 
+    def __reduce__(self) -> tuple[type[DocumentError], tuple[object]]:
+        return type(self), (self.problems,)
 
-def input_error(file: str | None, field: str, wrong: str, right: str) -> InputError:
+
+def input_error(file: str | None, field: str, wrong: str, right: str) -> DocumentError:
     """Return the error of a single problem of a file, or of none in particular if `file` is None; it has no line.
 
     `wrong` says what is wrong with `field`, and `right` what would be right.
     """
-    return InputError([Problem(file, None, None, field, wrong, right)])
+    return DocumentError([Problem(file, None, None, field, wrong, right)])
 
 
 def printable(text: str, longest: int) -> str:
@@ -178,6 +201,26 @@ def squarable(field: str, number: float) -> float:
     if not SMALLEST <= number <= LARGEST:
         raise FieldError(field, f"{number!r} is out of range", f"a number from {SMALLEST:g} to {LARGEST:g}")
     return number
+
+
+def whole(field: str, value: object, least: int = 0) -> int:
+    """Return `value` as an int of `least` or more; raise FieldError for `field` for anything else, or for a boolean."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise FieldError(field, f"{short_repr(value)} is not a whole number of {least} or more", f"such as {least + 1}")
+    return int(value)
+
+
+def file_path(field: str, value: object) -> Path:
+    """Return a file or a folder, named by a text or a path object, as a Path; raise FieldError for anything else."""
+    if not isinstance(value, str | PathLike):
+        raise FieldError(field, f"{short_repr(value)} is no name of a file or a folder", "a text or a path")
+    return Path(value)
+
+
+def require_callable(field: str, value: object) -> None:
+    """Raise FieldError for `field` unless `value` is None or can be called."""
+    if value is not None and not callable(value):
+        raise FieldError(field, f"{short_repr(value)} cannot be called", "a function")
 
 
 def many(field: str, values: object) -> tuple[float, ...]:

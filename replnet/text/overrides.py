@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from replnet.text.documents import Document, Mark, YamlNode, map_scalars, node_of
-from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
+from replnet.text.errors import DocumentError, FieldError, Problem, field_name, input_error
 from replnet.text.grammar import LAW, number_text, parse, quote
 from replnet.text.grammar import Term as Call
 from replnet.text.yaml_reader import compose
@@ -22,7 +22,7 @@ SPEED = frozenset({"rate", "mean", "period", "scale"})
 
 
 def override(document: Document, assignments: Iterable[str]) -> Document:
-    """Return the document with every `key=value` applied in turn; raise InputError with all that do not fit."""
+    """Return the document with every `key=value` applied in turn; raise DocumentError with all that do not fit."""
     problems: list[Problem] = []
     for assignment in assignments:
         origin = f"-s {assignment}"
@@ -33,17 +33,17 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
                 raise input_error(origin, "-s", "is not key=value", "such as -s peers=3")
             root = _put(document.root, keys, value_of(text, origin), text.strip(), (), origin)
             document = replace(document, root=root)
-        except InputError as error:
+        except DocumentError as error:
             problems += error.problems
     if problems:
-        raise InputError(problems)
+        raise DocumentError(problems)
     return document
 
 
 def put(document: Document, key: str, new: YamlNode) -> Document:
     """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law.
 
-    Raises InputError if the key leads nowhere.
+    Raises DocumentError if the key leads nowhere.
     """
     value = new.plain()
     text = number_text(value) if isinstance(value, float) else str(value)
@@ -53,11 +53,11 @@ def put(document: Document, key: str, new: YamlNode) -> Document:
 def value_of(text: str, origin: str) -> YamlNode:
     """Return the value that `text` has in YAML as a node, all with the place `origin`, such as `-s peers=3`.
 
-    Relative file names in it count from the working directory. Raises InputError if the text is no YAML.
+    Relative file names in it count from the working directory. Raises DocumentError if the text is no YAML.
     """
     try:
         node = compose(f"value: {text}", origin)
-    except InputError as error:
+    except DocumentError as error:
         listed = text.lstrip().startswith("[") and "(" in text
         right = "laws in a list that have brackets of their own in quotes" if listed else "a value as in YAML"
         raise input_error(origin, "-s", error.problems[0].wrong, right) from None
@@ -71,7 +71,7 @@ def _put(
     """Return `node` with `new` at `keys`, which may lead to a parameter inside the text of a law.
 
     `path` leads from the root to `node`, `text` is how `new` is written, and `origin` the place of the new value.
-    Raises InputError if the keys lead nowhere.
+    Raises DocumentError if the keys lead nowhere.
     """
     if not keys:
         return new

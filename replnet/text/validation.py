@@ -12,9 +12,9 @@ from pydantic.fields import FieldInfo
 from replnet.text.documents import Document
 from replnet.text.errors import (
     MOST_SHOWN,
+    DocumentError,
     FieldError,
     FieldsError,
-    InputError,
     Problem,
     field_name,
     short_repr,
@@ -38,7 +38,7 @@ BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exc
 
 
 def validate(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
-    """Return `data` as a `model`; raise InputError with every problem, with its place in `document` if there is one."""
+    """Return `data` as a `model`; raise DocumentError with every problem, with its place in `document` if given."""
     try:
         return model.model_validate(data, context=_context(model, data, document))
     except ValidationError as error:
@@ -49,7 +49,7 @@ def validate(model: type[Model], data: Mapping[str, Any], document: Document | N
             for number, detail in details
             for fault in _faults(detail, model, data, with_suggestion=number < MOST_SHOWN)
         )
-        raise InputError(map(problem_at(document), faults)) from None
+        raise DocumentError(map(problem_at(document), faults)) from None
 
 
 def validate_by(
@@ -57,7 +57,7 @@ def validate_by(
 ) -> Model:
     """Return `data` as an instance of one of `models`: that of the name which `data` has in `field`.
 
-    Raises InputError with every problem, with its place in `document` if there is one; an unknown or missing name is
+    Raises DocumentError with every problem, with its place in `document` if there is one; an unknown or missing name is
     one.
     """
     name = data.get(field)
@@ -65,7 +65,7 @@ def validate_by(
         return validate(models[name], data, document)
     wrong = f"{short_repr(name)} is unknown" if field in data else "missing"
     right = suggestion(name if isinstance(name, str) else "", models)
-    raise InputError([problem_at(document)(((field,), wrong, right, False))])
+    raise DocumentError([problem_at(document)(((field,), wrong, right, False))])
 
 
 def _context(model: type[BaseModel], data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from replnet.text.documents import Mark, Route, Scalar, YamlNode, file_error, split_lines
-from replnet.text.errors import MOST_SHOWN, InputError, Problem, field_name, printable
+from replnet.text.errors import MOST_SHOWN, DocumentError, Problem, field_name, printable
 
 DEEPEST = 50
 LONGEST_LINE = 100_000  # the scanner is quadratic in the length of some lines
@@ -62,7 +62,7 @@ def scalar(text: str) -> Scalar:
 
 
 def compose(text: str, name: str) -> YamlNode:
-    """Return the mapping in a text of YAML as a node; raise InputError if it has none, or is no YAML.
+    """Return the mapping in a text of YAML as a node; raise DocumentError if it has none, or is no YAML.
 
     `name` is the file in errors.
     """
@@ -93,7 +93,7 @@ class _Composer:
     def document(self) -> YamlNode:
         """Return the only document of the text as a node, which must be a mapping.
 
-        Raises InputError, with all problems, if there is no such document.
+        Raises DocumentError, with all problems, if there is no such document.
         """
         self._next()
         event = self._next()
@@ -108,11 +108,11 @@ class _Composer:
             kind_found = "a list" if isinstance(node.value, list) else single
             raise self._error(node.mark, f"is {kind_found}", "a mapping of fields, such as kind: cascade")
         if self.problems:
-            raise InputError(self.problems)
+            raise DocumentError(self.problems)
         return node
 
     def _next(self) -> Any:
-        """Remove the next event of the parser and return it; raise InputError if the text is no YAML."""
+        """Remove the next event of the parser and return it; raise DocumentError if the text is no YAML."""
         try:
             return next(self._events)
         except self._marked_error as error:
@@ -131,14 +131,14 @@ class _Composer:
         source = self.lines[mark.line - 1] if mark.line <= len(self.lines) else None
         return Problem(self.name, mark.line, mark.column, field, wrong, right, source)
 
-    def _error(self, mark: Mark, wrong: str, right: str) -> InputError:
-        """Return the InputError of a problem after which reading cannot go on, with all problems found before."""
-        return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
+    def _error(self, mark: Mark, wrong: str, right: str) -> DocumentError:
+        """Return the DocumentError of a problem after which reading cannot go on, with all problems found before."""
+        return DocumentError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
     def _node(self, event: Any, path: Route) -> YamlNode:
         """Return the node that begins with this event, reading all events of it; `path` leads to it from the top.
 
-        Raises InputError if it is nested in more than 50 levels, or has an unknown tag.
+        Raises DocumentError if it is nested in more than 50 levels, or has an unknown tag.
         """
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
@@ -165,8 +165,8 @@ class _Composer:
     def _alias(self, name: str, mark: Mark) -> YamlNode:
         """Return the node that the alias `name` stands for, with the place of the alias, `mark`.
 
-        Raises InputError if there is none, if it contains the alias, or if aliases stand for more than 100,000 nodes in
-        all.
+        Raises DocumentError if there is none, if it contains the alias, or if aliases stand for more than 100,000 nodes
+        in all.
         """
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
@@ -183,7 +183,7 @@ class _Composer:
     def _scalar(self, event: Any, tag: str | None, mark: Mark) -> YamlNode:
         """Return the node of the scalar that an event gives, with the place `mark`, read by its tag if it has one.
 
-        Raises InputError if it does not fit that tag.
+        Raises DocumentError if it does not fit that tag.
         """
         text = event.value
         if tag is None:
@@ -231,7 +231,7 @@ class _Composer:
                 wrong = f"is given twice, first in line {first.line if first else None}"
                 self.problems.append(self._problem(mark, name, wrong, "once"))
                 if len(self.problems) > MOST_SHOWN:
-                    raise InputError(self.problems)
+                    raise DocumentError(self.problems)
             else:
                 items[key] = node
             last = key

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from replnet.text import FieldError, FieldsError, InputError, read_yaml, short_repr, time_in, validate
+from replnet.text import DocumentError, FieldError, FieldsError, read_yaml, short_repr, time_in, validate
 
 WAYS = ("url", "zone", "git", "file", "command")
 SHORTEST_PAUSE = 0.01  # seconds between visits of a node
@@ -135,9 +135,9 @@ class Fleet(Checked):
 
 
 def read_fleet(path: Path) -> Fleet:
-    """Return the fleet that a YAML file describes; raise InputError with all that is wrong, line by line."""
+    """Return the fleet that a YAML file describes; raise DocumentError with all that is wrong, line by line."""
     document = read_yaml(path)
     if not isinstance(document.data, Mapping):
-        raise InputError([document.problem((), "is no mapping", "nodes: {source: {url: ...}, ...}")])
+        raise DocumentError([document.problem((), "is no mapping", "nodes: {source: {url: ...}, ...}")])
     fields: dict[str, Any] = dict(document.data)
     return validate(Fleet, fields, document)

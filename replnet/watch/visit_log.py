@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import final
 
-from replnet.text import InputError, file_error
+from replnet.text import DocumentError, file_error
 
 TABLE = """
 create table if not exists visits(
@@ -42,7 +42,7 @@ class Visit:
 class VisitLog:
     """The visits in a file, to which more are added; a context that closes it.
 
-    Raise InputError if the file is no history, or cannot be written.
+    Raise DocumentError if the file is no history, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,6 +74,6 @@ class VisitLog:
         return int(self._database.execute("select count(*) from visits").fetchone()[0])
 
 
-def _no_history(path: Path, error: sqlite3.Error) -> InputError:
+def _no_history(path: Path, error: sqlite3.Error) -> DocumentError:
     """Return the error for a file that is no history of visits, or that cannot be written."""
     return file_error(str(path), f"is no history of visits ({error})", "a file that replnet watch has written, or none")

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from replnet.deadline import require_time
+from replnet.text import whole
 from replnet.workers import processes
 from replnet.workers.scheduler import JobQueue, Place, Team, Work, attempt
 
@@ -37,6 +38,7 @@ def run(
     Past a deadline it raises OutOfTime, and RayUnreachableError if no Ray actor starts. Close the generator
     (contextlib.closing) where it may be left early: that ends the workers.
     """
+    require_workers(workers)
     order = sorted(range(len(jobs)), key=lambda i: (-sizes[i], i))
     if workers == 0 or not jobs or ((cores() if workers is None else workers) == 1 and not on_ray(address)):
         for i in order:
@@ -51,6 +53,12 @@ def run(
             yield from team.results(works_here)
         finally:
             team.dismiss()
+
+
+def require_workers(workers: object) -> None:
+    """Raise FieldError unless `workers` is None or a whole number of 0 or more."""
+    if workers is not None:
+        whole("workers", workers)
 
 
 def _join_ray(address: str | None) -> AbstractContextManager[Place]:

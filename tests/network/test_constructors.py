@@ -37,5 +37,5 @@ def test_fields_in_their_order_and_by_name():
     assert rn.cascade(2, 3, updates="exponential(rate=1)", downloads="constant(rate=1)") == by_name
     with pytest.raises(rn.InputError, match=r"dept: unknown field \(did you mean depth\?\)"):
         rn.cascade(dept=3)
-    with pytest.raises(TypeError, match="takes"):
+    with pytest.raises(rn.InputError, match="takes"):
         rn.single(*["exponential(rate=1)"] * 40)

@@ -51,9 +51,9 @@ def test_all_of_them_are_kept_with_a_run(tmp_path):
         ("seed", -1, "seed: -1 is not a whole number of 0 or more (such as 1)"),
         ("seed", 1.5, "seed: 1.5 is not a whole number of 0 or more (such as 1)"),
         ("replications", 0, f"replications: 0 is not a number of replications ({FEWEST})"),
-        ("horizon", 0, "horizon: 0 is not a number above 0"),
-        ("precision", float("nan"), "precision: nan is not a number above 0"),
-        ("resolution", True, "resolution: True is not a number above 0"),
+        ("horizon", 0, "horizon: 0 is not a number above 0 (such as 1e4)"),
+        ("precision", float("nan"), "precision: nan is not a number above 0 (such as 0.01)"),
+        ("resolution", True, "resolution: True is not a number above 0 (such as 0.01)"),
         ("by", "group", "by: 'group' is not a way to split rows (source)"),
     ],
 )

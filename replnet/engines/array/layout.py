@@ -60,11 +60,12 @@ class Layout:
     scratch: Scratch = field(default_factory=Scratch)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the array engine cannot run the plan, or cannot record its polls if `recorded`."""
+        """Raise FieldError if the array engine cannot run the plan, or cannot record its polls if `recorded`."""
         if reason := self.plan.only_by_step:
-            raise ValueError(f"{reason} (use --engine step)")
+            field, _, wrong = reason.partition(": ")
+            raise FieldError(field, wrong, "use --engine step")
         if self.recorded and self.plan.has_two_way_polls:
-            raise ValueError("trace: the array engine records no polls that go both ways (use --engine step)")
+            raise FieldError("trace", "the array engine records no polls that go both ways", "use --engine step")
 
     @cached_property
     def delay(self) -> float:

@@ -17,11 +17,11 @@ from replnet.store import durable
 from replnet.text import (
     LARGEST_VALUE,
     Document,
+    DocumentError,
     Expression,
     Fault,
     FieldError,
     FieldsError,
-    InputError,
     Place,
     Problem,
     Scalar,
@@ -230,27 +230,27 @@ class CellMaker:
     def make(self, most: int | None = None) -> list[Cell]:
         """Return all cells, or the first `most`, in the order of the axes, the last axis fastest.
 
-        Raises InputError, without any cells, if one cannot be made; it tells what is wrong in the first five of these.
+        Raises DocumentError, without any cells, if one cannot be made; it tells what is wrong in the first five such.
         """
         cells: list[Cell] = []
-        bad: list[tuple[Point, InputError]] = []
+        bad: list[tuple[Point, DocumentError]] = []
         for point in islice(points(self._axes, self._sections.zip), most):
             try:
                 cells.append(self._make_at(point))
-            except InputError as error:
+            except DocumentError as error:
                 bad.append((point, error))
                 if len(bad) == MOST_BAD_CELLS:
                     break
         if bad:
-            raise InputError(self._problems_at(bad))
+            raise DocumentError(self._problems_at(bad))
         return cells
 
     def _make_at(self, point: Point) -> Cell:
-        """Return the cell at a point; raise InputError if something in it is wrong."""
+        """Return the cell at a point; raise DocumentError if something in it is wrong."""
         try:
             names = self._names.at(point)
         except FieldsError as error:
-            raise InputError(self._document.problem(*fault) for fault in error.faults) from None
+            raise DocumentError(self._document.problem(*fault) for fault in error.faults) from None
         settings = self._settings
         if self._run:
             document = self._fill_in("run", self._run, point, names)
@@ -266,7 +266,7 @@ class CellMaker:
         """Return a document with one section, as it is at a point: its expressions evaluated, its fields overridden.
 
         `names` has the values of axes and named values there. `overrides` are pairs: the section that has the value,
-        `set` or `vary`, and the dotted name of the field. Raises InputError with all that is wrong in it.
+        `set` or `vary`, and the dotted name of the field. Raises DocumentError with all that is wrong in it.
         """
         problems: list[Problem] = []
 
@@ -293,13 +293,13 @@ class CellMaker:
                 node, field = YamlNode(names[name], place.mark, place.key), name.removeprefix(RUN)
             try:
                 document = put(document, field, map_scalars(node, fill, (home, name)))
-            except InputError as error:
+            except DocumentError as error:
                 problems += (self._document.problem((home, name), p.wrong, p.right) for p in error.problems)
         if problems:
-            raise InputError(problems)
+            raise DocumentError(problems)
         return document
 
-    def _problems_at(self, bad: list[tuple[Point, InputError]]) -> Iterator[Problem]:
+    def _problems_at(self, bad: list[tuple[Point, DocumentError]]) -> Iterator[Problem]:
         """Yield the problems of `bad` points, which come with their errors; only the first problem at each place.
 
         Each names the values of the axes there, unless the very last cell has the same problem, which then
@@ -310,7 +310,7 @@ class CellMaker:
         if last != bad[0][0]:
             try:
                 self._make_at(last)
-            except InputError as other:
+            except DocumentError as other:
                 everywhere = other.problems
         seen: set[tuple[str | None, int | None, int | None, str]] = set()
         for point, error in bad:

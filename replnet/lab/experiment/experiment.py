@@ -24,7 +24,7 @@ from replnet.lab.experiment.soundness import DESCRIBING, require_sound, sections
 from replnet.run import Settings
 from replnet.text import (
     Document,
-    InputError,
+    DocumentError,
     Mark,
     Problem,
     YamlNode,
@@ -79,16 +79,16 @@ class Experiment:
     def cells(self) -> list[Cell]:
         """Return all cells, each with a checked subject, the last axis fastest.
 
-        Raises InputError if one cannot be made, or a group is named that no cell has.
+        Raises DocumentError if one cannot be made, or a group is named that no cell has.
         """
         return list(self._cells)
 
     @cached_property
     def _cells(self) -> tuple[Cell, ...]:
-        """The cells, made once; InputError if one cannot be made or a group is unknown."""
+        """The cells, made once; DocumentError if one cannot be made or a group is unknown."""
         cells = CellMaker(self._document, self._sections, Names(self._sections)).make()
         if wrong := list(unknown_groups(self._sections, (cell.subject for cell in cells))):
-            raise InputError(map(problem_at(self._document), wrong))
+            raise DocumentError(map(problem_at(self._document), wrong))
         return tuple(cells)
 
     def quick(self) -> Experiment:
@@ -101,7 +101,7 @@ class Experiment:
     def from_data(cls, data: Mapping[str, Any]) -> Experiment:
         """Return the experiment of plain data such as `data`; relative file names count from the working directory.
 
-        Raises InputError with all that is wrong.
+        Raises DocumentError with all that is wrong.
         """
         return _make_experiment((_insert_network(Document("", node_of(data, Mark(None, None)), ())), (), ()))
 
@@ -109,7 +109,7 @@ class Experiment:
 def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Iterable[str] = ()) -> Experiment:
     """Return the experiment of a YAML file, or of one that ships with replnet by its name.
 
-    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`. Raises InputError with all that is
+    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`. Raises DocumentError with all that is
     wrong.
     """
     path = Path(source)
@@ -141,7 +141,7 @@ def _name(path: Path) -> str:
 def _insert_network(document: Document) -> Document:
     """Return the document with the fields of its network in the place of their name, if the file has only that.
 
-    The name is a file, or a network that ships with replnet. Raises InputError if there is none.
+    The name is a file, or a network that ships with replnet. Raises DocumentError if there is none.
     """
     node = document.root.child("network")
     if node is None or not isinstance(node.value, str):
@@ -151,7 +151,7 @@ def _insert_network(document: Document) -> Document:
         path = shipped(node.value) or path
     if not path.is_file():
         right = f"fields, a file, or a network that comes with replnet: {suggestion(node.value, shipped_names())}"
-        raise InputError([document.problem(("network",), f"{path} does not exist", right)])
+        raise DocumentError([document.problem(("network",), f"{path} does not exist", right)])
     network = read_yaml(path)
     root = replace(
         _in_file(with_absolute_files(network.root, network.directory, ("network",)), network.name), key=node.key
@@ -175,7 +175,8 @@ def _in_file(node: YamlNode, name: str) -> YamlNode:
 def _make_experiment(request: Request, quick: bool = False) -> Experiment:
     """Return the experiment that a request describes, checked, with its section `quick` in force if `quick` is True.
 
-    A request is a document, its overrides and lists of axes to move together. Raises InputError with all that is wrong.
+    A request is a document, its overrides and lists of axes to move together. Raises DocumentError with all that is
+    wrong.
     """
     document, overrides, zips = request
     document, is_another = apply_overrides(apply_quick(document) if quick else document, overrides, zips)
@@ -196,7 +197,7 @@ def _make_experiment(request: Request, quick: bool = False) -> Experiment:
         fast = apply_quick(document)
         fast, fewer = _drop_mismatches(fast, sections_of(fast))
         if wrong := [*map(problem_at(fast), find_faults(fewer, Names(fewer)))]:
-            raise InputError(wrong)
+            raise DocumentError(wrong)
     return Experiment(
         name=sections.name or "experiment",
         **{name: getattr(sections, name) for name in DESCRIBING},
@@ -254,7 +255,7 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
     """Return the document with every `key=value` applied and axes zipped, and whether that is another experiment.
 
     It is not if only the values of its axes, or how it is run, have changed. `zips` are lists of axes such as `a,b`.
-    Raises InputError with all that is wrong.
+    Raises DocumentError with all that is wrong.
     """
     problems: list[Problem] = []
     is_another = False
@@ -262,10 +263,10 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
         try:
             document, differs = _apply(document, assignment)
             is_another |= differs
-        except InputError as error:
+        except DocumentError as error:
             problems += error.problems
     if problems:
-        raise InputError(problems)
+        raise DocumentError(problems)
     for names in zips:
         mark = Mark(None, None, f"--zip {names}")
         node = node_of([name.strip() for name in names.split(",")], mark)
@@ -278,14 +279,14 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
 def _apply(document: Document, assignment: str) -> tuple[Document, bool]:
     """Return the document with one `key=value` applied, and whether that is another experiment.
 
-    It is not if only the values of an axis, or how it is run, have changed. Raises InputError if the text is not of
+    It is not if only the values of an axis, or how it is run, have changed. Raises DocumentError if the text is not of
     this form.
     """
     origin = f"-s {assignment}"
     key, equals, text = assignment.partition("=")
     key, text = key.strip().removeprefix("network."), text.strip()
     if not equals or not all(key.split(".")):
-        raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s k=1,3,9")])
+        raise DocumentError([Problem(origin, None, None, "-s", "is not key=value", "such as -s k=1,3,9")])
     is_axis, node = _parse_override(text, origin)
     is_list = is_axis or isinstance(node.value, list)
     if key in REPLACED_WHOLE:

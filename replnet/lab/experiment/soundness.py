@@ -17,8 +17,8 @@ from replnet.lab.experiment.checks import find_faults
 from replnet.lab.experiment.sections import STATEMENTS, Sections
 from replnet.text import (
     Document,
+    DocumentError,
     FieldError,
-    InputError,
     Problem,
     YamlNode,
     canonical,
@@ -38,18 +38,18 @@ REFERRING_FIELDS = {"measure": METRIC_FIELDS, "errata": ("erratum",)}  # by sect
 
 
 def sections_of(document: Document) -> Sections:
-    """Return the sections of a document, each right by itself; raise InputError if one is not.
+    """Return the sections of a document, each right by itself; raise DocumentError if one is not.
 
     The error has all problems of the sections, and those between sections that show in spite of these.
     """
     try:
         return validate(Sections, document.data, document)
-    except InputError as error:
-        raise InputError([*error.problems, *_other_problems(document, error.problems)]) from None
+    except DocumentError as error:
+        raise DocumentError([*error.problems, *_other_problems(document, error.problems)]) from None
 
 
 def require_sound(document: Document, sections: Sections, doubtful: Iterable[str] = ()) -> None:
-    """Raise InputError if something is wrong between the sections, or in the first cell, which stands for all of them.
+    """Raise DocumentError if something is wrong between the sections, or in the first cell, which stands for all.
 
     Left out are problems that may come from the names in `doubtful`, whose values are mere placeholders.
     """
@@ -66,14 +66,14 @@ def require_sound(document: Document, sections: Sections, doubtful: Iterable[str
         if rest is not document:
             sections = validate(Sections, rest.data, rest)
         CellMaker(rest, sections, Names(sections)).make(most=1)
-    except InputError as error:
+    except DocumentError as error:
         problems += (
             problem
             for problem in error.problems
             if problem not in problems and not _may_follow(problem, document, unsure)
         )
     if problems:
-        raise InputError(problems)
+        raise DocumentError(problems)
 
 
 def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -97,7 +97,7 @@ def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Pr
     rest = _put_placeholders(_leave_out(document, out, sound), unsure)
     try:
         require_sound(rest, validate(Sections, rest.data, rest), unsure)
-    except InputError as more:
+    except DocumentError as more:
         others = (other for other in more.problems if other.field.rpartition(".")[2] not in unclear)
         return tuple(replace(other, field=_original_field(other.field, sound)) for other in others)
     return ()

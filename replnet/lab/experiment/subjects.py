@@ -55,7 +55,7 @@ class Subject(ABC):
     @classmethod
     @abstractmethod
     def from_document(cls, document: Document) -> Subject:
-        """Return the subject that a section describes, its expressions filled in; raise InputError if it is wrong."""
+        """Return the subject that a section describes, its expressions filled in, or raise DocumentError."""
 
     @classmethod
     def fields(cls, kind: str | None) -> set[str] | None:

@@ -33,7 +33,7 @@ from replnet.laws import law
 from replnet.measure import Row
 from replnet.network import Given, Network, network_of
 from replnet.run import Emulated, Progress, Settings, Threshold
-from replnet.text import FieldError, InputError
+from replnet.text import DocumentError, FieldError
 
 BY_FORMULA = "by formula"
 CLOSE_BY_FORMULA = 1e-6  # relative width of a bracket by formula
@@ -221,14 +221,14 @@ class FieldSearch:
         self._margins = dict[Number, float]()  # by value
 
     def network(self, value: Number) -> Network:
-        """Return the network with this value in the field; raise InputError if it may not have it."""
+        """Return the network with this value in the field; raise DocumentError if it may not have it."""
         return network_of(self._network, [f"{self.key}={value!r}"])
 
     def allows(self, value: Number) -> bool:
         """Whether the network may have this value in the field."""
         try:
             self.network(value)
-        except InputError:
+        except DocumentError:
             return False
         return True
 
@@ -365,7 +365,7 @@ def _field(data: Any, vary: str | None, metric: str) -> tuple[str, Number]:
     That is the field `vary`, or if it is None the first that the network with this data has of those usual for the
     metric of the target. Raises FieldError if there is no such number.
     """
-    for key in LOAD_FIELDS.get(metric, USUAL_FIELDS) if vary is None else (vary,):
+    for key in LOAD_FIELDS.get(metric, USUAL_FIELDS) if vary is None else (str(vary),):
         if (value := _number_at(data, key)) is not None:
             return key, value
     if vary is None:

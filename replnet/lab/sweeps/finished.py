@@ -25,6 +25,7 @@ from replnet.lab.sweeps.judged_table import (
 from replnet.measure import worst_verdict
 from replnet.run import TabularResult, provenance, samples_frame
 from replnet.store import RefusedError, canonical_json, digest, read_contents, read_plain_file, unseal
+from replnet.text import file_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,8 @@ class Sweep(TabularResult):
 
         Raises RefusedError if no sweep or run wrote it.
         """
-        folder, contents = File(folder), read_contents(folder)
+        folder = file_path("folder", folder)
+        contents = read_contents(folder)
         if "experiment" not in contents.about:
             raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
         try:

@@ -27,6 +27,7 @@ from replnet.measure import (
     verdicts,
     worst_verdict,
 )
+from replnet.text import FieldError
 
 NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
 COLUMNS = (*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict")
@@ -169,17 +170,15 @@ def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, A
 
     A row has the difference, first minus second, with its interval and verdict. Rows are matched by the values of these
     axes, group and metric, and their replications one by one where both have the same seed: these share their random
-    numbers, which makes the interval narrower. Raises ValueError if the sweeps have no row in common.
+    numbers, which makes the interval narrower. Raises FieldError if the sweeps have no row in common.
     """
     names = {axis.name for axis in second.experiment.axes}
     axes = [axis.name for axis in first.experiment.axes if axis.name in names]
     theirs = _measured_rows(second, axes)
     pairs = [(line, theirs[key], key) for key, line in _measured_rows(first, axes).items() if key in theirs]
     if not pairs:
-        raise ValueError(
-            f"{first.folder} and {second.folder}: have no measured row in common "
-            "(runs whose axes, groups and metrics meet)"
-        )
+        wrong, right = "have no measured row in common", "runs whose axes, groups and metrics meet"
+        raise FieldError(f"{first.folder} and {second.folder}", wrong, right)
     compared = [_compare_rows(a, b) for a, b, _ in pairs]
     words = verdicts(compared, max(first.experiment.settings.resolution, second.experiment.settings.resolution))
     rows = []
@@ -196,7 +195,7 @@ def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, A
 def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
     """Return the measured rows of a sweep, by keys of the values of these axes, then the group and the metric.
 
-    Raises ValueError if two rows are at one place, as another axis varies.
+    Raises FieldError if two rows are at one place, as another axis varies.
     """
     rows = dict[tuple[Any, ...], Line]()
     for line in sweep.lines:
@@ -205,9 +204,8 @@ def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Lin
         key = (*map(line.at, axes), line.row.group, line.row.metric)
         if key in rows:
             more = [axis.name for axis in sweep.experiment.axes if axis.name not in axes]
-            raise ValueError(
-                f"{sweep.folder}: {', '.join(more)} varies here and not in the other run (runs of equal axes)"
-            )
+            wrong = f"{', '.join(more)} varies here and not in the other run"
+            raise FieldError(str(sweep.folder), wrong, "runs of equal axes")
         rows[key] = line
     return rows
 

@@ -35,6 +35,7 @@ from replnet.store import (
     seal,
     write_whole,
 )
+from replnet.text import FieldError, file_path, require_callable, short_repr
 from replnet.version import __version__
 from replnet.workers import Failure, RayUnreachableError
 from replnet.workers import jobs as worker_jobs
@@ -148,9 +149,11 @@ def sweep(
     >>> result.verdict, result.done == len(result.cells)
     ('agree', True)
     """
+    worker_jobs.require_workers(workers)
+    require_callable("progress", progress)
     checked = _experiment(experiment, overrides, zips)
     checked = checked.quick() if quick else checked
-    folder = None if out is None else Path(out)
+    folder = None if out is None else file_path("out", out)
     earlier = earlier_run(folder, checked) if folder else None
     about = {"instructions": instruction_sets(earlier, (cell.key for cell in checked.cells()))} if folder else {}
     sweep_run = _SweepRun(checked, folder, about, progress, order, workers, address)
@@ -161,12 +164,15 @@ def sweep(
 def _experiment(source: ExperimentSource, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
     """Return the experiment that a user names, or gives as an object or as plain data.
 
-    Raises ValueError if there are overrides or zips and no file or name that they apply to.
+    Raises FieldError if there are overrides or zips and no file or name that they apply to.
     """
     if isinstance(source, str | Path):
         return load_experiment(source, overrides, zips)
     if list(overrides) or list(zips):
-        raise ValueError("overrides: only an experiment from a file takes them (change the object or the data instead)")
+        wrong, right = "only an experiment from a file takes them", "change the object or the data instead"
+        raise FieldError("overrides", wrong, right)
+    if not isinstance(source, Experiment | Mapping):
+        raise FieldError("experiment", f"{short_repr(source)} is no experiment", "a file, a name, or plain data")
     return source if isinstance(source, Experiment) else Experiment.from_data(source)
 
 

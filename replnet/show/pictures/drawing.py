@@ -13,7 +13,7 @@ from replnet.show.pictures.forest import NodeCrowd, Point
 from replnet.show.pictures.positions import Placement, layout
 from replnet.show.pictures.svg import figure_svg, matplotlib_settings, write_picture
 from replnet.show.theme import light, shades
-from replnet.text import count_text, printable
+from replnet.text import count_text, file_path, printable
 
 MOST_LABELS = 45  # names in a picture that is not in rows
 MOST_IN_ROW = 28  # names in one row
@@ -43,9 +43,9 @@ End = str | NodeCrowd
 def draw(network: Network, path: str | Path) -> None:
     """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`.
 
-    Raise InputError for another ending.
+    Raise DocumentError for another ending.
     """
-    write_picture(Path(path), lambda: figure(network), title(network), **SETTINGS)
+    write_picture(file_path("file", path), lambda: figure(network), title(network), **SETTINGS)
 
 
 def svg(network: Network) -> str:

@@ -13,7 +13,7 @@ from replnet.show.pictures import TEXT_SEPARATOR
 from replnet.show.report.arrange import Arrangement, Series, arrange
 from replnet.show.report.section import Section
 from replnet.show.theme import SERIES, light, shades
-from replnet.text import decimal_text, places, require_extra, text
+from replnet.text import FieldError, decimal_text, places, require_extra, text
 
 SHAPES = "os^vPX<>"
 FONT_SIZE = 9  # points
@@ -28,10 +28,10 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT_SIZE - 1, "borderax
 
 
 def figure_of(section: Section) -> Any:
-    """Return the figure of the section as a matplotlib Figure; raise ValueError if there is nothing to draw."""
+    """Return the figure of the section as a matplotlib Figure; raise FieldError if there is nothing to draw."""
     plan = arrange(section)
     if plan is None:
-        raise ValueError(f"{section.name}: nothing to draw (a figure of a metric that the table holds)")
+        raise FieldError(section.name, "nothing to draw", "a figure of a metric that the table holds")
     return draw_figure(plan)
 
 

@@ -17,7 +17,7 @@ from replnet.measure import worst_verdict
 from replnet.run import TabularResult
 from replnet.show.report.page import in_words, write
 from replnet.show.report.section import section_of
-from replnet.text import shipped_names, suggestion
+from replnet.text import FieldError, file_path, shipped_names, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def reproduce(
     """
     sweeps: list[Sweep] = []
     chosen = names_of_experiments(names)
-    folder = None if out is None else Path(out)
+    folder = None if out is None else file_path("out", out)
     with within(budget):
         for at, name in enumerate(chosen, 1):
             begun = time.perf_counter()
@@ -118,16 +118,16 @@ def reproduce(
 def names_of_experiments(names: Sequence[str]) -> list[str]:
     """Return the shipped experiments that `names` mean, each an experiment or a folder of them; without names, all.
 
-    Raise ValueError for a name that means none.
+    Raise FieldError for a name that means none.
     """
     shipped = shipped_names("experiments")
     chosen = dict[str, None]()
-    for name in names:
+    for name in map(str, names):
         wanted = name.removeprefix("experiments/").removesuffix(".yaml").strip("/")
         matches = [experiment for experiment in shipped if experiment == wanted or experiment.startswith(f"{wanted}/")]
         if not matches:
             papers = {experiment.partition("/")[0] for experiment in shipped}
-            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, [*papers, *shipped])})")
+            raise FieldError("reproduce", f"there is no {name!r}", suggestion(wanted, [*papers, *shipped]))
         chosen |= dict.fromkeys(matches)
     return list(chosen) if names else shipped
 

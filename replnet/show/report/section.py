@@ -11,7 +11,7 @@ from replnet.lab.experiment import GROUP, SUBJECTS, Axis, Experiment
 from replnet.lab.sweeps import CheckedClaim, Expectation, ShownErratum, Sweep, table_of_rows
 from replnet.measure import AT, TIME
 from replnet.run import Result
-from replnet.text import InputError
+from replnet.text import DocumentError, FieldError, short_repr
 
 LOGARITHMIC_AXES = frozenset({"x", "y"})
 MOST_CURVE_POINTS, MOST_POINTS_PREDICTED = 60, 150  # of one predicted curve, and of all curves of a figure
@@ -37,7 +37,7 @@ class FigureSpec:
 
     def __post_init__(self) -> None:
         if not set(self.log) <= LOGARITHMIC_AXES:
-            raise ValueError(f"log: {sorted(self.log)} is not a choice of axes (x, y, or both)")
+            raise FieldError("log", f"{sorted(self.log)} is not a choice of axes", "x, y, or both")
 
     @property
     def columns(self) -> list[str]:
@@ -72,11 +72,12 @@ class Section:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise ValueError("name: a section without a name has no files (a word, such as p2p/fig3)")
+            raise FieldError("name", "a section without a name has no files", "a word, such as p2p/fig3")
         needed = [*self.axes, *(self.figure.columns if self.figure else ())]
         missing = [name for name in needed if len(self.table) and name not in (*self.table.columns, TIME)]
         if missing:
-            raise ValueError(f"{self.name}: {missing[0]} is not a column of the table (one of {list(self.table)})")
+            wrong = f"{missing[0]} is not a column of the table"
+            raise FieldError(self.name, wrong, f"one of {list(self.table)}")
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -111,15 +112,17 @@ def holds(claim: CheckedClaim) -> bool:
 def section_of(of: Sweep | Result, metric: str | None = None) -> Section:
     """Return the section of a report about `of`: a sweep, or a network that was predicted or emulated.
 
-    Its figure is of `metric`; if that is None, of what the experiment draws, or of the first metric. Raise ValueError
+    Its figure is of `metric`; if that is None, of what the experiment draws, or of the first metric. Raise FieldError
     if no row has the metric.
     """
+    if not isinstance(of, Sweep | Result):
+        raise FieldError("of", f"{short_repr(of)} is no result", "what sweep, emulate or predict return")
     section = _section_of_sweep(of) if isinstance(of, Sweep) else _section_of_result(of)
     metrics = dict.fromkeys(name for row in section.rows for name in (row["metric"], row["metric"].partition(AT)[0]))
     if metric is None:
         return section
     if metric not in metrics:
-        raise ValueError(f"metric: {metric!r} has no row ({', '.join(filter(None, metrics))})")
+        raise FieldError("metric", f"{metric!r} has no row", ", ".join(filter(None, metrics)))
     x = section.figure.x if section.figure and section.figure.x != TIME else GROUP
     over_time = not any(row["metric"] == metric for row in section.rows)
     return replace(section, figure=FigureSpec(TIME if over_time else x, metric))
@@ -222,7 +225,7 @@ def _predicted_curve(experiment: Experiment, figure: FigureSpec) -> Any:
             for row in cell.subject.predict(cell.settings)
             if row.metric == figure.y and (not experiment.groups or row.group in experiment.groups)
         ]
-    except InputError:  # a network between two that are possible need not be
+    except DocumentError:  # a network between two that are possible need not be
         return None
     return table_of_rows(rows, finer.axes) if rows else None
 

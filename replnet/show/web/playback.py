@@ -27,6 +27,7 @@ from replnet.measure import Stretches, Updates
 from replnet.network import Network
 from replnet.show.web.node_spans import NodeSpans
 from replnet.show.web.outage_bands import Band, down_spans, planned_bands, planned_outages
+from replnet.text import FieldError
 
 COLUMNS = ("at", "event", "node", "left", "source")
 EVENTS_WITH_COPY = ("start", "reply", "offer", "answer")  # after which a node has a copy
@@ -109,7 +110,7 @@ class Playback:
 
 
 def recorded_replications(trace: Trace) -> list[int]:
-    """Return the numbers of the replications that have events in a trace; raise a ValueError if it cannot be read."""
+    """Return the numbers of the replications that have events in a trace; raise FieldError if it cannot be read."""
     import pyarrow.compute as pc
 
     numbers: list[int] = sorted(pc.unique(_read_table(trace, ["replication"])["replication"]).to_pylist())
@@ -119,12 +120,12 @@ def recorded_replications(trace: Trace) -> list[int]:
 def read_playback(trace: Trace, replication: int) -> Playback:
     """Return the playback of one replication of the run that wrote a trace.
 
-    `replication` is its number, from 0. Raise a ValueError if the trace has no events of it, or cannot be read.
+    `replication` is its number, from 0. Raise FieldError if the trace has no events of it, or cannot be read.
     """
     table = _read_table(trace, list(COLUMNS), [("replication", "=", replication)])
     about = json.loads((table.schema.metadata or {}).get(b"replnet", b"{}"))
     if "network" not in about or not table.num_rows:
-        raise ValueError(f"{_name(trace)}: has no events of replication {replication} (a file of replnet run --trace)")
+        raise FieldError(_name(trace), f"has no events of replication {replication}", "a file of replnet run --trace")
     network, events = Network.from_data(about["network"]), _columns(table)
     end = float(events["at"].max())
     outages = planned_outages(network, about["seed"], replication, end) if "seed" in about else None
@@ -208,7 +209,7 @@ def _columns(table: Any) -> dict[str, Any]:
 
 
 def _read_table(trace: Trace, columns: list[str], filters: Any = None) -> Any:
-    """Return a table with these columns of a trace; raise a ValueError that says why if it cannot be read.
+    """Return a table with these columns of a trace; raise FieldError that says why if it cannot be read.
 
     `filters` choose its rows as those of pyarrow do; None chooses all.
     """
@@ -221,7 +222,7 @@ def _read_table(trace: Trace, columns: list[str], filters: Any = None) -> Any:
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         gone = isinstance(trace, Path) and not trace.exists()
         wrong = "does not exist" if gone else f"is no trace: {str(error).splitlines()[0][:200]}"
-        raise ValueError(f"{_name(trace)}: {wrong} (a file of replnet run --trace)") from None
+        raise FieldError(_name(trace), wrong, "a file of replnet run --trace") from None
 
 
 def _name(trace: Trace) -> str:

@@ -14,6 +14,7 @@ from replnet.show.web import explore, read, watch
 from replnet.show.web.frame import address
 from replnet.show.web.guard import HOST, Guard, Nonces
 from replnet.show.web.opened import Opened
+from replnet.text import FieldError
 
 PAGES = {"/": explore.page, "/watch": watch.page, "/read": read.page, "/cell": read.cell_page}
 HEAD = '<link rel="stylesheet" href="/static/page.css"><script defer src="/static/page.js"></script>'
@@ -23,7 +24,7 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
     """Serve the pages of what the command has opened until Ctrl-C.
 
     `port` may be 0 for any free one. `tell` is called with the address to open, and with `show` it is opened in a
-    browser. Raise a ValueError if the port is taken.
+    browser. Raise FieldError if the port is taken.
     """
     port, token = free_port(port), secrets.token_urlsafe(16)
     templates.env.add_extension(Nonces)
@@ -43,11 +44,11 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
 
 
 def free_port(port: int) -> int:
-    """Return the port, or any free one for 0; raise a ValueError if another program listens there."""
+    """Return the port, or any free one for 0; raise FieldError if another program listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise ValueError(f"--port: {port}: {error.strerror} (another one, or 0 for any)") from None
+            raise FieldError("--port", f"{port}: {error.strerror}", "another one, or 0 for any") from None
         return int(probe.getsockname()[1])
