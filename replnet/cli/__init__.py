@@ -3,6 +3,7 @@
 What commands share:
 
     main           the command `replnet`: options that several share, exit codes, messages for errors
+    usage          commands, and what is wrong with how one is called
     thresholds     demands on a result, such as 'freshness > 0.9'
     completion     names that a shell completes
 

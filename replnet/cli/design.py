@@ -56,11 +56,12 @@ TABLE_HEADS = (
 )
 @format_option(words=None)
 def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Path | None, form: str, **how: Any) -> int:
-    """Find the architecture, the law of pulls and the rates that meet a target with the fewest messages.
+    """Find the network that meets a target at the least cost.
 
-    Replicas that all ask the source, tiers above them, clusters that poll one another, and clients who ask several
-    replicas: each with the smallest rates that meet the target, by formula, at which no node answers more requests than
-    the limit, if there is one. The best three are emulated.
+    That is the architecture, the law of pulls and the rates with the fewest messages. Replicas that all ask the source,
+    tiers above them, clusters that poll one another, and clients who ask several replicas: each with the smallest rates
+    that meet the target, by formula, at which no node answers more requests than the limit, if there is one. The best
+    three are emulated.
     """
     from replnet.lab.inverse import COLUMNS, POLICIES
     from replnet.lab.inverse import design as find

@@ -66,10 +66,10 @@ FORMAT = format_option("markdown")
 def sweep(
     output: Path | None, resume: Path | None, dry_run: bool, strict: bool, explain: bool, form: str, **options: Any
 ) -> int:
-    """Run EXPERIMENT, a YAML file or the name of one that comes with replnet, such as p2p/fig3.
+    """Run every cell of EXPERIMENT, and compare with the formulas.
 
-    Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
-    the same command carries on.
+    EXPERIMENT is a YAML file or the name of one that comes with replnet, such as p2p/fig3. Every cell is run once.
+    Ctrl-C or a crash loses the cells in flight; the same command carries on.
     """
     pool = {name: options.pop(name) for name in ("workers", "address", "budget")}
     with progress_lines("reading the experiment"):
@@ -186,7 +186,10 @@ def status(folder: Path) -> int:
               help="A file, REPORT.html; or a folder for report.html, figures and data.  "
                    "[default: FOLDER/report]")  # fmt: skip
 def report(folder: Path, output: Path | None) -> int:
-    """Write a report of the sweep or run in FOLDER, finished or not: one HTML page, figures as SVG, data as CSV."""
+    """Write a report of the sweep or run in FOLDER.
+
+    That is one HTML page, with figures as SVG and data as CSV; of a run that is not finished, as far as it is.
+    """
     from replnet.lab.sweeps import Sweep
     from replnet.show.report import section_of
     from replnet.show.report import write as write_report
@@ -205,9 +208,10 @@ def report(folder: Path, output: Path | None) -> int:
 @click.argument("second", type=FOLDER)
 @FORMAT
 def compare(first: Path, second: Path, form: str) -> int:
-    """Print the difference FIRST - SECOND of two runs, cell by cell, with its interval.
+    """Print how two runs differ, cell by cell.
 
-    Runs of equal seeds share their random numbers, and are compared replication by replication.
+    That is FIRST - SECOND with its interval. Runs of equal seeds share their random numbers, and are compared
+    replication by replication.
     """
     from replnet.lab.sweeps import DIFFERENCES, Sweep, compare_sweeps
 
@@ -233,7 +237,10 @@ def compare(first: Path, second: Path, form: str) -> int:
 @BUDGET
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
-    """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
+    """Run experiments of the papers, and write one report.
+
+    NAMES are those of experiments that come with replnet, such as p2p/table1, or p2p; all without any.
+    """
     from replnet.show.report import reproduce
     from replnet.text import require_extra
 

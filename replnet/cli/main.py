@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import click
 
 from replnet.cli.output import echo
+from replnet.cli.usage import Commands, usage_message
 from replnet.deadline import budget_seconds
 from replnet.version import __version__
 
@@ -33,7 +33,9 @@ EPILOG = (
 Option: TypeAlias = Callable[[Callable[..., int]], Callable[..., int]]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG)
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
+)
 @click.version_option(__version__, prog_name="replnet")
 def commands() -> None:
     """How fresh is what clients get from replicas that pull? Predict it, emulate it, compare.
@@ -104,16 +106,14 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: results so far are kept and printed
     try:
         with _keep_interrupts():
-            code = commands.main(standalone_mode=False)
+            code = commands.main(prog_name="replnet", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as why:
         over = why.__cause__ if isinstance(why.__cause__, KeyboardInterrupt) else why  # Click turns it into an Abort
         echo(over.args[0] if over.args else "interrupted", err=True)
         code = INCOMPLETE
-    except click.ClickException as error:
-        words = io.StringIO()
-        error.show(words)
-        echo(words.getvalue(), err=True, nl=False)
-        code = error.exit_code
+    except click.UsageError as error:
+        echo(usage_message(error), err=True)
+        code = BAD_INPUT
     except SystemExit:
         # Click ends so, and without a word, when the reader of a pipe has seen enough.
         code = FINE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,7 +113,7 @@ def run(
     network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], dry_run: bool,
     show: bool, strict: bool, explain: bool, form: str, **options: Any,
 ) -> int:  # fmt: skip
-    """Emulate NETWORK and compare what happened with what the formulas say."""
+    """Emulate NETWORK, and compare that with the formulas."""
     from replnet.cli.thresholds import check, judge
     from replnet.cli.ui import watched_run
     from replnet.network import load, replication_bytes, require_room, resources_note
@@ -203,18 +204,20 @@ def _emulate(network: Network, engine: str, watch: Watch | None, **options: Any)
 @commands.command(epilog=EPILOG)
 @NETWORK
 @OVERRIDES
-@click.option("-o", "--output", type=FILE, help="Draw into this file instead, PNG or SVG by its name.")
+@click.option("-o", "--output", type=FILE, help="Draw into this file instead: PNG, SVG or PDF, by its ending.")
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
     from replnet.network import LARGE_NETWORK, load
 
+    if output is not None:
+        from replnet.show.pictures import draw, picture_format
+
+        picture_format(Path(output))  # raises an error before a large network is read
     with progress_lines("reading the network"):
         loaded = load(network, overrides)
         described = loaded.describe()
     echo(described)
     if output is not None:
-        from replnet.show.pictures import draw
-
         with progress_lines("drawing"):
             draw(loaded, output)
         echo(f"drawn to {output}", err=True)
@@ -252,7 +255,10 @@ COLUMNS_AROUND = (
 @EXPLAIN
 @format_option(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, form: str, **how: Any) -> int:
-    """Find the smallest rate, or other field, with which NETWORK meets a target, and verify it by emulation."""
+    """Find the least rate, or other field, that meets a target.
+
+    The answer is emulated, and so are the values next to it.
+    """
     from replnet.lab.inverse import size as find
     from replnet.text import FieldError
 
@@ -294,9 +300,14 @@ COLUMNS = ("formula", "equation", "what it says")
 )  # fmt: skip
 @format_option()
 def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
-    """Print what formula NAME of the papers says for its arguments; without NAME, list all formulas."""
+    """Print what formula NAME of the papers says.
+
+    Its arguments are given by -s. Without NAME, list all formulas.
+    """
     from replnet.lab import arguments, formulas
 
+    if name is None and overrides:
+        raise FieldError("NAME", "missing, and -s sets an argument of a formula", "replnet formula NAME -s ...")
     if name is not None:
         from replnet.lab import formula as computed
         from replnet.text import Document, DocumentError, FieldError, Mark, node_of, override

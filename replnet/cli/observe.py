@@ -25,10 +25,11 @@ TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predic
 @click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
 @format_option()
 def observe(file: Path, source: str | None, form: str) -> int:
-    """Measure how fresh real replicas were, recorded from outside, and clients who ask several of them.
+    """Measure how fresh real replicas were, seen from outside.
 
-    FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
-    version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
+    Clients who ask several of them are measured, too. FILE is what `replnet watch` has recorded, or CSV or Parquet: a
+    row per visit, with its time, the node and the version that the node had, such as a serial or a checksum; or a row
+    per change, with its time and node.
     """
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure

@@ -37,9 +37,9 @@ KINDS, LIST_COLUMNS = ("networks", "experiments", "laws", "metrics"), ("kind", "
 @click.argument("kind", required=False, shell_complete=name_completer("networks"))
 @click.option("-o", "--output", type=FILE, help="The file to write.  [default: stdout]")
 def init(kind: str | None, output: Path | None) -> int:
-    """Write a commented file to start from: KIND is a kind of network, such as cascade, or `experiment`.
+    """Write a commented file to start from.
 
-    Without KIND, list the kinds.
+    KIND is a kind of network, such as cascade, or `experiment`. Without KIND, list the kinds.
     """
     from replnet.text import FieldError, shipped, shipped_names, suggestion
 
@@ -69,7 +69,7 @@ def init(kind: str | None, output: Path | None) -> int:
 @commands.command()
 @click.argument("file", shell_complete=name_completer("networks", "experiments", files=True))
 def check(file: str) -> int:
-    """Check FILE, a network or an experiment, and list everything that is wrong with it."""
+    """Check FILE, a network or an experiment; list all mistakes."""
     from replnet.lab.experiment import load_experiment
     from replnet.network import load
     from replnet.text import DocumentError
@@ -104,9 +104,9 @@ def _is_experiment(file: str) -> bool:
 @commands.command()
 @click.argument("kind", type=click.Choice(["network", "experiment"]), default="network")
 def schema(kind: str) -> int:
-    """Print the JSON Schema of network or experiment files, for editors that complete and check.
+    """Print the JSON Schema of network or experiment files.
 
-    In VS Code or any editor with the YAML language server, begin a file with
+    Editors complete and check by it. In VS Code or any editor with the YAML language server, begin a file with
     `# yaml-language-server: $schema=network.schema.json`.
     """
     from replnet.lab.experiment import experiment_schema
@@ -120,7 +120,10 @@ def schema(kind: str) -> int:
 @click.argument("kinds", metavar="[KIND ...]", nargs=-1, type=click.Choice(KINDS))
 @format_option()
 def list_(kinds: tuple[str, ...], form: str) -> int:
-    """List what comes with replnet: KIND is networks, experiments, laws or metrics, or all of them."""
+    """List networks, experiments, laws and metrics by name.
+
+    KIND is one or several of these; all without it.
+    """
     rows = [
         dict(zip(LIST_COLUMNS, (kind, *item), strict=True))
         for kind in kinds or KINDS
@@ -156,7 +159,10 @@ def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
 
 @commands.command(epilog=EPILOG)
 def demo() -> int:
-    """Predict a small network, emulate it, and run it for real on Ray actors: one table, in some twelve seconds."""
+    """Predict a small network, emulate it, and run it for real.
+
+    The result is one table, in some twelve seconds. The run for real is in Ray actors.
+    """
     from replnet.lab import emulate
     from replnet.network import load
     from replnet.run import INTERRUPTED

@@ -30,7 +30,7 @@ DURATION_METRICS = {"staleness_age", "lag"}
 
 @commands.group()
 def trace() -> None:
-    """Read event times from elsewhere, and fit laws to recorded processes."""
+    """Read event times, and fit laws to recorded processes."""
 
 
 @trace.command("import")
@@ -49,9 +49,10 @@ def trace() -> None:
 @click.option("--path", help="git: the file or folder whose changes are the events.")
 @click.option("--page", help="MediaWiki: the title of the page.")
 def import_(source: Path, output: Path | None, **how: Any) -> int:
-    """Read event times from SOURCE, and write them as CSV that `trace(file=...)` and `audit` read.
+    """Read event times from SOURCE, and write them as CSV.
 
-    SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
+    `trace(file=...)` and `audit` read that. SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not)
+    or API answer, or a git repository.
     """
     from replnet.histories import import_trace, write_times
     from replnet.text import output_file
@@ -72,13 +73,18 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 
 @trace.command()
 @click.argument("file", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Draw tail, correlation, rate over the day and staleness: PNG or SVG.")
+@click.option(
+    "-o", "--output", type=FILE, help="Draw tail, correlation, rate over the day and staleness: PNG, SVG or PDF."
+)
 @click.option("--target", "targets", type=float, multiple=True,
               help="Staleness to find the download rate for. Repeatable.  [default: 0.1 to 0.9]")  # fmt: skip
 @seed_option("Of resampling.")
 @format_option()
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
-    """Fit laws to the intervals in FILE; describe tail and correlation, and what the Poisson formula would waste."""
+    """Fit laws to the intervals between the events in FILE.
+
+    It describes their tail and correlation too, and says what the Poisson formula would waste.
+    """
     from replnet.cli.progress import progress
     from replnet.histories import TARGETS, fit
 
@@ -103,7 +109,10 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 @seed_option("Of visits drawn from a law.")
 @format_option()
 def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
-    """Estimate how often UPDATES came, from visits that see whether there was a change, or when the last one was."""
+    """Estimate how often UPDATES came, from visits now and then.
+
+    A visit sees whether there was a change, or when the last one was.
+    """
     from replnet.histories import WINDOW, change_rate
 
     write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
@@ -118,9 +127,10 @@ def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -
 @seed_option("Of resampling.")
 @format_option()
 def audit(updates: Path, downloads: Path, since: str | None, until: str | None, seed: int, form: str) -> int:
-    """Measure how stale a real replica was, compare that with the models, and find the assumption that fails.
+    """Measure how stale a real replica was, and what explains it.
 
-    It measures what `run --measure` calls staleness, staleness_age, lag and missing_updates.
+    That is compared with the models, to find the assumption that fails. It measures what `run --measure` calls
+    staleness, staleness_age, lag and missing_updates.
     """
     from replnet.histories import audit as examine
     from replnet.histories import history_of, read_time

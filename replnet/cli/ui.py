@@ -42,10 +42,10 @@ PAGES_NICENESS = 10  # of the process of pages beside a run, so that they do not
 )
 @click.option("--open/--no-open", "show", default=True, help="Open a browser.")
 def ui(subject: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
-    """Explore a NETWORK, read the sweep in DIR, or watch the run that wrote TRACE, in the browser.
+    """Explore a network, or read and watch runs, in the browser.
 
-    The pages are served to this machine alone, read nothing but what is named here, ask nothing of any other machine,
-    and end with Ctrl-C.
+    NETWORK is explored, the sweep in DIR read, and the run that wrote TRACE watched. The pages are served to this
+    machine alone, read nothing but what is named here, ask nothing of any other machine, and end with Ctrl-C.
     """
     require_extra("nicegui", "ui")
     from replnet.show.web import serve
@@ -63,10 +63,12 @@ def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
 
     `subject` is a network (a file or a shipped name), the directory of a sweep, a Parquet file with the trace of a run,
     or `-` for the record of a run on standard input; `overrides` (KEY=VALUE) change fields of a network. Raise
-    FieldError if overrides are given for anything else, or if `subject` is none of these.
+    FieldError if overrides are given for anything else, or if `subject` is none of these, such as a directory without
+    a run.
     """
     from replnet.network import load
     from replnet.show.web import Opened, file_reader
+    from replnet.store import read_contents
 
     path = Path(subject)
     if overrides and (path.is_dir() or path.suffix == ".parquet" or subject == RECORD):
@@ -76,6 +78,7 @@ def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
             raise FieldError(RECORD, "standard input is no file", "the record of a run, of replnet run --ui")
         return Opened("cooperative", record=file_reader(STDIN))
     if path.is_dir():
+        read_contents(path)  # raises an error if no run is there
         return Opened("cooperative", folder=path)
     if path.suffix == ".parquet":
         if not path.is_file():

@@ -28,11 +28,12 @@ HEADS = ("node", "version", "since", "visits", "faults", "last fault")
               help="The history, an SQLite file to which visits are added.  [default: FILE with .sqlite]")  # fmt: skip
 @click.option("--once", is_flag=True, help="Visit every node once and end, for cron.")
 def watch(file: Path, output: Path | None, once: bool) -> int:
-    """Visit the nodes that FILE names, again and again, and record which version each had when.
+    """Visit the nodes that FILE names, and record their versions.
 
-    FILE is YAML: `nodes` by name, each with a url, a zone and server, a git remote, a file or a command; `source`, the
-    node that the others copy; `every`, the time between two visits. Nothing else is visited. The history is for
-    `replnet observe`. Ctrl-C ends the watch, and the same command goes on with it.
+    They are visited again and again, and the record says which version each had when. FILE is YAML: `nodes` by name,
+    each with a url, a zone and server, a git remote, a file or a command; `source`, the node that the others copy;
+    `every`, the time between two visits. Nothing else is visited. The history is for `replnet observe`. Ctrl-C ends the
+    watch, and the same command goes on with it.
     """
     require_extra("httpx", "watch")
     from replnet.watch import VisitLog, read_fleet

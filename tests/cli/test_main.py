@@ -61,6 +61,15 @@ def test_every_end_has_a_message_and_a_code(monkeypatch, error, code, said):
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
 
 
+@pytest.mark.parametrize("group", [[], ["trace"]])
+def test_every_command_has_its_line_of_help(group, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = replnet(*group, "--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    names = commands.commands["trace"].commands if group else commands.commands
+    assert [line.split()[0] for line in lines] == sorted(names)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
+
+
 def test_mistakes_of_ours_are_not_hidden(monkeypatch):
     def end(**_):
         raise RuntimeError("a mistake of ours")

@@ -150,7 +150,7 @@ def test_what_is_wrong_fails_and_what_is_not_installed_does_not(monkeypatch):
 # The command `ui` without its pages: what is missing, and what is wrong.
 
 
-def test_what_cannot_be_opened_is_said_before_anything_is_served():
+def test_what_cannot_be_opened_is_said_before_anything_is_served(tmp_path):
     pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
     for words, said in (
         (("cascada",), "did you mean cascade"),
@@ -158,6 +158,7 @@ def test_what_cannot_be_opened_is_said_before_anything_is_served():
         ((".", "-s", "depth=2"), "is about a network"),
         (("-", "-s", "depth=2"), "is about a network"),
         (("none.parquet",), "does not exist"),
+        ((tmp_path,), "not the directory of a run: there is no header.json"),
     ):
         done = replnet("ui", *words)
         assert (done.returncode, said in done.stderr) == (BAD_INPUT, True)

@@ -19,6 +19,6 @@ if TYPE_CHECKING:
     from replnet.show.pictures.drawing import draw, svg
     from replnet.show.pictures.positions import layout
     from replnet.show.pictures.svg import DRAWING_FONT, TEXT_SEPARATOR, colours_used, figure_svg, has_font, standalone
-    from replnet.show.pictures.svg import write_picture
+    from replnet.show.pictures.svg import picture_format, write_picture
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

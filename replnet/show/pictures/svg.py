@@ -17,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from replnet.show.theme import COLOUR_NAMES, FONT, THEME
-from replnet.text import DocumentError, Problem, clean, require_extra, write_file
+from replnet.text import FieldError, clean, require_extra, write_file
 
 FORMATS = ("png", "svg", "pdf")
 DRAWING_FONT = "DejaVu Sans"  # which matplotlib brings
@@ -52,16 +52,22 @@ def matplotlib_settings(**more: Any) -> Iterator[None]:
         yield
 
 
+def picture_format(path: Path) -> str:
+    """Return the format of a picture, one of FORMATS, by the ending of its file; raise FieldError for another."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
+        raise FieldError("file", f"{path} is no kind of picture", right)
+    return kind
+
+
 def write_picture(path: Path, make: Callable[[], Any], label: str, **settings: Any) -> None:
     """Write the matplotlib Figure that `make` returns to a file, as PNG, SVG or PDF by its ending.
 
     `label` is for those who cannot see it, and `settings` are those of matplotlib (rcParams) while it is made. An
-    earlier file is replaced once the new one is whole. Raise DocumentError for another ending.
+    earlier file is replaced once the new one is whole. Raise FieldError for another ending.
     """
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
-        raise DocumentError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
+    kind = picture_format(path)
     with matplotlib_settings(**settings):
         figure = make()
         if kind == "svg":
