@@ -74,4 +74,4 @@ def test_commands_take_a_graph_file(tmp_path, monkeypatch):
     assert predicted.stdout.splitlines()[1].startswith("level 1,freshness,0.66")
     Path("experiment.yaml").write_text("title: t\nnetwork: tree.csv\nvary: {downloads.rate: [1, 2]}\n")
     planned = replnet("sweep", "experiment.yaml", *laws, "--dry-run")
-    assert "2 cells" in planned.stdout
+    assert "cells: 2\n" in planned.stdout
