@@ -39,6 +39,8 @@ def run_page(text: str, *, write: bool = False) -> str:
         elif language == "yaml":
             done = replnet("check", write_file(body))
             assert done.returncode == 0, done.stderr
+        elif language == "csv":
+            write_file(body)
         elif language == "console":
             shown = [(call, output(call.command)) for call in calls(body)]
             if write:

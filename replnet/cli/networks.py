@@ -305,12 +305,12 @@ def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
     Its arguments are given by -s. Without NAME, list all formulas.
     """
     from replnet.lab import arguments, formulas
+    from replnet.text import Document, DocumentError, FieldError, Mark, node_of, override
 
     if name is None and overrides:
         raise FieldError("NAME", "missing, and -s sets an argument of a formula", "replnet formula NAME -s ...")
     if name is not None:
         from replnet.lab import formula as computed
-        from replnet.text import Document, DocumentError, FieldError, Mark, node_of, override
 
         document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), overrides)
         arguments(document.data, document)

@@ -8,7 +8,9 @@ What users write:
     aggregate      many sources, and replicas that keep copies of all of them
     graph_fields   networks that name their nodes and links
     links          links between named nodes, one by one and in columns
-    graph_file     graphs of other programs: GraphML, node-link JSON and NetworkX objects
+    graph_file     graphs of other programs: GraphML, GML, node-link JSON, lists of edges and NetworkX objects
+    gml            the nodes and edges of a GML text
+    edge_list      the links of a list of edges: CSV, TSV, and what NetworkX writes
     faults         crashes, cuts and losses, and when they happen
 
 What it means:
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
         whole,
     )
     from replnet.network.constructors import LawLike, aggregate, cascade, compose, cooperative, graph, redundant, single
-    from replnet.network.network import Given, Network, draw, file_of, load, network_of
+    from replnet.network.network import Given, Network, document_of, draw, file_of, load, network_of
     from replnet.network.parts import HELP, TimeUnit
     from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, source_slices, sources_of
     from replnet.network.specification import KINDS, schema
@@ -79,6 +81,6 @@ if TYPE_CHECKING:
         UPDATES,
         runs,
     )
-    from replnet.text import DocumentError, InputError, Problem, shipped, shipped_names
+    from replnet.text import DocumentError, DocumentError, Problem, shipped, shipped_names
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,15 @@ from replnet.laws import Ints
 from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
 from replnet.network.sources import ManySources, add_aggregate
-from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
+from replnet.network.specification import (
+    AggregateTier,
+    Clients,
+    Compose,
+    Redundant,
+    Spec,
+    TierClients,
+    branching_by_level,
+)
 from replnet.network.topology import INDEX, Branched, Numbered, Topology
 from replnet.text import FieldError
 
@@ -139,17 +149,17 @@ def _tree(
     Replica 1.2 is the second below replica 1; `prefix` starts every name, `common` are attributes of all nodes, and
     `tier` begins the names of groups ("" for none). Raise FieldError if the nodes do not fit into memory.
     """
-    parents, size = upstreams_in_turn(above, shape.branching), shape.branching
-    for level in range(1, shape.depth + 1):
+    branching = branching_by_level(vars(shape))
+    sizes = list(accumulate(branching, mul))
+    row = above
+    for level, size in enumerate(sizes, 1):
         require_room(size)
+        parents = upstreams_in_turn(above, size) if level == 1 else np.repeat(row, branching[level - 1])
         group = f"level {level}" if not tier else tier if shape.depth == 1 else f"{tier} level {level}"
-        names = Branched(prefix, shape.branching, level)
+        names = Branched(prefix, branching[:level])
         row = topology.add(names, "replica", group, downloads=shape.law_of(level), **common)
         topology.link(parents, row)
         yield row
-        if level < shape.depth:
-            size *= shape.branching
-            parents = np.repeat(row, shape.branching)
 
 
 def _tiers(topology: Topology, spec: Compose) -> list[list[Ints]]:

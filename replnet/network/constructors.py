@@ -108,8 +108,8 @@ def single(  # type: ignore[empty-body]
 
 @_of_kind("cascade")
 def cascade(  # type: ignore[empty-body]
-    depth: int,
-    branching: int = 1,
+    depth: int | None = None,
+    branching: int | Sequence[int] = 1,
     *,
     updates: LawLike,
     downloads: LawLike | Sequence[LawLike],
@@ -129,6 +129,8 @@ def cascade(  # type: ignore[empty-body]
     >>> net = rn.cascade(depth=3, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=4)")
     >>> [round(row.predicted, 4) for row in rn.predict(net).rows]
     [0.8, 0.64, 0.512]
+    >>> rn.cascade(branching=[10, 3], updates="exponential(rate=1)", downloads="exponential(rate=4)").size
+    41
     """
 
 

@@ -34,6 +34,7 @@ from replnet.text import (
 MOST_REPLICAS = 10_000_000  # replicas of one network
 MOST_SOURCES = 100_000_000  # of an aggregate
 MOST_LEVELS = 1_000  # levels; names of nodes grow with them
+TREE_DEPTH = "the number of levels below the source, such as 4; that of the list, if branching is one"
 EXAMPLE = "a law such as exponential(rate=2)"
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
@@ -265,6 +266,38 @@ def part_of_one(meaning: str) -> Callable[[object], float]:
     return check
 
 
+def depth_of_tree(value: object) -> int:
+    """Return the number of levels of a tree as an int; raise FieldError for other values, and for None as missing."""
+    if value is None:
+        raise FieldError("", "missing", TREE_DEPTH)
+    return whole(high=MOST_LEVELS)(value)
+
+
+def count_or_counts(value: object) -> int | tuple[int, ...]:
+    """Return a whole number from 1 on as an int, or a list of such numbers, of at most 1,000, as a tuple.
+
+    Raise FieldError for an empty or a longer list and other values, FieldsError with every wrong entry of a list.
+    """
+    if isinstance(value, str):
+        raise FieldError(
+            "", f"{short_repr(value)} is not a number", "a whole number, or a list of one per level: [10, 3]"
+        )
+    if not isinstance(value, list | tuple):
+        return whole()(value)
+    if not 0 < len(value) <= MOST_LEVELS:
+        wrong = f"has {len(value):,} numbers" if value else "is empty"
+        raise FieldError("", wrong, f"a number per level, of at most {MOST_LEVELS:,} levels")
+    faults, numbers_of_levels = [], []
+    for place, number in enumerate(value):
+        try:
+            numbers_of_levels.append(whole()(number))
+        except FieldError as error:
+            faults.append(((place,), error.wrong, error.right))
+    if faults:
+        raise FieldsError(faults)
+    return tuple(numbers_of_levels)
+
+
 def count_or(word: str) -> Callable[[object], str | int]:
     """Return a function that returns the text `word` as it is, and any whole number from 1 on as an int.
 
@@ -327,6 +360,18 @@ PlainLaws = Annotated[
 LawList = Annotated[tuple[LawField, ...], BeforeValidator(_require_members), Field(min_length=1)]
 Depth = Annotated[int, BeforeValidator(whole(high=MOST_LEVELS)), Field(ge=1, le=MOST_LEVELS)]
 Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=MOST_REPLICAS)]
+TreeDepth = Annotated[
+    int, BeforeValidator(depth_of_tree), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_LEVELS})
+]
+COUNT_SCHEMA: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}
+Branching = Annotated[
+    Any,
+    BeforeValidator(count_or_counts),
+    PlainSerializer(lambda branching: list(branching) if isinstance(branching, tuple) else branching),
+    WithJsonSchema(
+        {"anyOf": [COUNT_SCHEMA, {"type": "array", "items": COUNT_SCHEMA, "minItems": 1, "maxItems": MOST_LEVELS}]}
+    ),
+]
 SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=MOST_REPLICAS)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=MOST_REPLICAS)]

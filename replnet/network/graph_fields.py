@@ -96,9 +96,11 @@ def _check_alike_once(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[st
     return nodes_checked
 
 
+FILE = "a graph: GraphML, GML, node-link JSON, or a list of edges (CSV, TSV, .edgelist), relative to this file"
 EDGES = (
     "what the edges of the file are: peers, who poll one another, or downloads, from the source of an edge to its "
-    "target; if left out, undirected ones are peers and directed ones downloads; edges with a kind keep it"
+    "target; if left out, undirected ones are peers, and directed ones, as in lists of edges, "
+    "downloads; edges with a kind keep it"
 )
 NAMES = (
     "the attribute of the file's nodes that names them, such as label; nodes that share it or lack it keep their ids"
@@ -113,7 +115,7 @@ class Graph(Whole):
     """
 
     kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
-    file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
+    file: str | None = Field(None, description=FILE)
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
     names: str | None = Field(None, description=NAMES)
     nodes: Annotated[dict[str, NodeFields], BeforeValidator(_check_alike_once), Named] = Field(

@@ -1,4 +1,5 @@
-"""Graphs of other programs: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification.
+"""Graphs of other programs as the plain data of a graph specification: GraphML, GML, node-link JSON, lists of edges and
+NetworkX objects.
 
 A specification may name a file of nodes and links beside nodes and links of its own, and say what the edges of the file
 mean. Coordinates of nodes are kept for pictures: x and y, pos, or a longitude and a latitude.
@@ -9,20 +10,30 @@ from __future__ import annotations
 import gc
 import json
 import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, final
 from xml.etree.ElementTree import ParseError, XMLPullParser
 
 import numpy as np
 
+from replnet.network.edge_list import ENDINGS, EdgeList
+from replnet.network.gml import START, GMLGraph
 from replnet.network.graph_fields import Graph, NodeFields
-from replnet.network.links import LinkColumns, Links
+from replnet.network.links import (
+    LINK_KEYS,
+    PROCESSES,
+    EdgeMeaning,
+    LinkColumns,
+    Links,
+    misplaced_law,
+    misspelling_hint,
+)
 from replnet.network.specification import Spec, specification
 from replnet.text import (
     LARGEST_GRAPH,
@@ -42,7 +53,6 @@ from replnet.text import (
 )
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
-LINK_KEYS = frozenset({"kind", "delay"})
 FILE_KEYS = frozenset({"file", "edges", "names"})
 GRAPH_KEYS = frozenset(Graph.model_fields) - FILE_KEYS - {"kind", "nodes", "links"}
 POSITION_KEYS = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
@@ -50,42 +60,71 @@ MAP_KEYS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 LETTERS_AT_ONCE = 1 << 20  # letters of a document that the parser gets at once
 NO_ATTRIBUTES: dict[str, Any] = {}
+TEXT = ".txt"  # a specification or a list of edges
+OTHER_FORMATS = {
+    "Graphviz DOT": re.compile(r"\s*(strict\s+)?(di)?graph\b[^\[{]*\{"),
+    "Pajek": re.compile(r"\s*\*(vertices|network)", re.IGNORECASE),
+    "GEXF": re.compile(r"\s*(<\?xml[^>]*>\s*)?<gexf"),
+}
+"""How files of formats that are not read begin, by format."""
+FORMATS = "GraphML, GML, node-link JSON, or a list of edges"
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class EdgeMeaning:
-    """The meaning of a graph file: what its edges are (peers or downloads), and which attribute names its nodes.
-
-    None stands for the default: undirected edges are peers, directed ones downloads, and nodes are named by their ids.
-    """
-
-    edges: str | None = None
-    names: str | None = None
-
-    def link(self, directed: bool) -> dict[str, Any]:
-        """Return the attributes, as of a link in plain data, of an edge without a kind of its own, directed or not."""
-        if self.edges == "peers" or (self.edges is None and not directed):
-            return {"kind": "peer", "both": True}
-        return {} if directed else {"both": True}
 
 
 DEFAULT_MEANING = EdgeMeaning()
 
 
 def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
-    """Return the nodes, links and defaults of a GraphML or node-link JSON file as the data of a specification.
+    """Return the nodes, links and defaults of a graph file, of whatever format, as the data of a specification.
 
-    `meaning` says what its edges are and which attribute names its nodes. Raise DocumentError if the file cannot be
-    read as one, or with all that is wrong in it.
+    `meaning` says what its edges are and which attribute names its nodes. Raise DocumentError if the file cannot be read
+    as a graph, or with all that is wrong in it.
     """
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
-        raise file_error(str(path), "is empty", "GraphML or node-link JSON")
-    return (_from_json if text.lstrip()[0] in "{[" else _from_graphml)(text, str(path), meaning)
+        raise file_error(str(path), "is empty", FORMATS)
+    for other, start in OTHER_FORMATS.items():
+        if start.match(text):
+            raise file_error(str(path), f"is {other}", f"{FORMATS}, into which NetworkX turns it")
+    return READERS[_format_of(path, text)](text, str(path), meaning)
+
+
+def is_graph_file(path: Path) -> bool:
+    """Whether a file is a graph of another program, and no specification in YAML or JSON: by its ending, or else by its
+    content.
+    """
+    ending = path.suffix.lower()
+    if ending in (".yaml", ".yml"):
+        return False
+    if ending in ENDINGS or ending in (".graphml", ".gml"):
+        return True
+    try:
+        text = read_text(path, LARGEST_GRAPH)
+        if any(start.match(text) for start in OTHER_FORMATS.values()):
+            return True
+        if text.lstrip()[:1] != "{":
+            is_list = ending == TEXT and re.search(r"^kind\s*:", text, re.MULTILINE) is None
+            return is_list or text.lstrip()[:1] == "<" or START.search(text) is not None
+        data = json.loads(text) if '"nodes"' in text else {}
+    except (DocumentError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and isinstance(data.get("nodes"), list) and "kind" not in data
+
+
+def _format_of(path: Path, text: str) -> str:
+    """Return the format, one of READERS, of a file with this text, which is not blank: by its ending, or else by its
+    content.
+    """
+    ending, start = path.suffix.lower(), text.lstrip()[0]
+    if ending in ENDINGS:
+        return "edges"
+    if start in "{[<":
+        return "graphml" if start == "<" else "json"
+    if ending == ".gml" or START.search(text):
+        return "gml"
+    return {".json": "json", ".graphml": "graphml", ".xml": "graphml"}.get(ending, "edges")
 
 
 def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
@@ -121,6 +160,26 @@ def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
     return _graph_data(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
+
+
+def _from_gml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
+    """Return the data of a specification from the text of a GML document; raise DocumentError if it is none.
+
+    `name` is that of its file, for messages. Nodes are named by their labels unless `meaning` says otherwise, as ids
+    are mere numbers.
+    """
+    graph = GMLGraph(text, name)
+    if meaning.names is None and any("label" in about for _, about in graph.nodes):
+        meaning = replace(meaning, names="label")
+    return _graph_data(graph.attributes, graph.nodes, graph.edges, graph.directed, name, meaning)
+
+
+def _from_edges(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
+    """Return the data of a specification from a list of edges; raise DocumentError with all that is wrong in it.
+
+    `name` is that of its file, for messages; `meaning` says what edges are.
+    """
+    return EdgeList(text, name, meaning).data()
 
 
 @final
@@ -263,6 +322,9 @@ def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
     return _graph_data(about if isinstance(about, dict) else {}, nodes, pairs, directed, name, meaning)
 
 
+READERS = {"json": _from_json, "graphml": _from_graphml, "gml": _from_gml, "edges": _from_edges}
+
+
 def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> Iterable[Problem]:
     """Yield a problem for each of these keys that an item of a list lacks, or that holds a list, a mapping or nothing.
 
@@ -305,9 +367,12 @@ def _graph_data(
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
             continue  # graphs that were made for other purposes have such edges
-        own_attributes = attributes and _known_attributes(
-            attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems
-        )
+        field = f"links.{source} -> {target}"
+        own_attributes = attributes and _known_attributes(attributes, LINK_KEYS, field, name, problems)
+        problems += [
+            Problem(name, None, None, f"{field}.{key}", *misplaced_law(key, str(target)))
+            for key in attributes.keys() & PROCESSES
+        ]
         link_attributes = {**default, **own_attributes} if own_attributes else default
         link_columns.add(names.get(source, str(source)), names.get(target, str(target)), link_attributes)
     if problems:
@@ -332,6 +397,8 @@ def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, s
         right = suggestion(attribute, {str(key): None for _, about in nodes for key in about}, "leave names out")
         raise DocumentError([Problem(name, None, None, "names", f"has no node with an attribute {attribute}", right)])
     shares = Counter(texts.values())
+    if len(shares) == len(texts) == len([*nodes]) and "" not in shares:
+        return texts  # no node keeps its id, which could be the text of another
     ids = {str(key): key for key, _ in nodes}
     return {key: text for key, text in texts.items() if text and shares[text] == 1 and ids.get(text, key) == key}
 
@@ -378,22 +445,9 @@ def _known_attributes(
     for key, value in attributes.items():
         if key in keys:
             recognised[key] = value
-        elif isinstance(key, str) and key != "pos" and (hint := _misspelling_hint(key, keys)):
+        elif isinstance(key, str) and key != "pos" and (hint := misspelling_hint(key, keys)):
             problems.append(Problem(name, None, None, f"{field}.{key}", f"unknown field {short_repr(key)}", hint))
     return {key: value for key, value in recognised.items() if value is not None}
-
-
-@lru_cache(maxsize=1_000)
-def _misspelling_hint(key: str, keys: frozenset[str]) -> str:
-    """Return a hint at the key that was probably meant; "" unless one begins and ends like `key` and is nearly as
-    long.
-
-    Attributes of other programs have names of their own, which are no errors.
-    """
-    hint = suggestion(key, keys)
-    meant = hint.removeprefix("did you mean ").removesuffix("?")
-    near = hint != meant and key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
-    return hint if near else ""
 
 
 @contextmanager
@@ -429,13 +483,20 @@ def specification_with_file(document: Document) -> Spec:
         first = error.problems[0]
         if first.field not in ("file", "names") or first.line is not None:
             raise
-        raise DocumentError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
+        wrong = first.wrong if document.name == str(path) else f"{path} {first.wrong}"
+        raise DocumentError([document.problem((first.field,), wrong, first.right)]) from None
     try:
         return specification(joined_data(read, document.data, spec), document)
     except DocumentError:
         # The lines of all nodes and links take longer to find than all else, so only after an error.
         read["links"] = list(read["links"])
-        whole = replace(document, root=merged_yaml(document.root, node_of(read, Mark(None, None, str(path)))))
+        graph, others = node_of(read, Mark(None, None, str(path))), dict(document.others)
+        text = read_text(path, LARGEST_GRAPH)
+        if _format_of(path, text) == "edges":
+            edges = EdgeList(text, str(path), EdgeMeaning(spec.edges, spec.names))
+            links = YamlNode(edges.link_nodes(), graph.mark)
+            graph, others[str(path)] = YamlNode({**_mapping(graph), "links": links}, graph.mark), edges.source_lines
+        whole = replace(document, root=merged_yaml(document.root, graph), others=others)
         return specification(whole.data, whole)
 
 

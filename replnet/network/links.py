@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal, final
 
 import numpy as np
@@ -23,6 +24,9 @@ from replnet.laws import Ints, Law
 from replnet.network.fields import Delay, Name, Part
 from replnet.text import FieldError, short_repr, suggestion
 
+LINK_KEYS = frozenset({"kind", "delay", "both"})
+PROCESSES = frozenset({"updates", "downloads", "polls", "queries"})
+"""The fields of nodes that are laws of processes."""
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link
 FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
@@ -69,6 +73,45 @@ def _parse_link(value: object) -> object:
         raise FieldError("", f"{short_repr(value)} is not a link", FORMS)
     two_ways = parts[1] == "--"
     return {"from": parts[0], "to": parts[2], "kind": "peer" if two_ways else None, "both": two_ways}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EdgeMeaning:
+    """The meaning of a graph file: what its edges are (peers or downloads), and which attribute names its nodes.
+
+    None stands for the default: undirected edges are peers, directed ones downloads, and nodes are named by their ids.
+    """
+
+    edges: str | None = None
+    names: str | None = None
+
+    def link(self, directed: bool) -> dict[str, Any]:
+        """Return the attributes, as of a link in plain data, of an edge without a kind of its own, directed or not."""
+        if self.edges == "peers" or (self.edges is None and not directed):
+            return {"kind": "peer", "both": True}
+        return {} if directed else {"both": True}
+
+
+def misplaced_law(process: str, node: str = "NODE") -> tuple[str, str]:
+    """Return what is wrong with a law of a process (downloads, ...) at a link, and where the node that asks has it."""
+    return (
+        "belongs to a node, not to a link",
+        f"nodes: {{{node}: {{{process}: exponential(rate=1)}}}}, links: [a -> {node}]",
+    )
+
+
+@lru_cache(maxsize=1_000)
+def misspelling_hint(key: str, keys: frozenset[str]) -> str:
+    """Return a hint at the key that was probably meant; "" unless one begins and ends like `key` and is nearly as
+    long.
+
+    Attributes of other programs have names of their own, which are no errors.
+    """
+    hint = suggestion(key, keys)
+    meant = hint.removeprefix("did you mean ").removesuffix("?")
+    near = hint != meant and key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
+    return hint if near else ""
 
 
 @final

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, final
 import replnet
 from replnet.network.faults import nodes_named
 from replnet.network.graph_fields import Graph
-from replnet.network.graph_file import EdgeMeaning, from_networkx, joined_data, specification_with_file
+from replnet.network.graph_file import from_networkx, is_graph_file, joined_data, specification_with_file
+from replnet.network.links import EdgeMeaning
 from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text import (
@@ -208,7 +209,7 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
     """Return the network that a user gave, with overrides of its fields, texts `key=value`, applied in turn.
 
     `given` is a Network, the name of one that comes with replnet, a file, or a NetworkX graph; a Network without
-    overrides is returned as it is. Raise InputError with all that is wrong.
+    overrides is returned as it is. Raise DocumentError with all that is wrong.
     """
     if isinstance(given, str | Path):
         return load(given, overrides)
@@ -224,17 +225,30 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 
 
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
-    """Return the network of a YAML file or of a name that ships with replnet, with `key=value` overrides applied.
+    """Return the network of a file or of a name that ships with replnet, with `key=value` overrides applied.
 
-    Raise DocumentError with all that is wrong.
+    The file is a specification in YAML, or a graph: GraphML, GML, node-link JSON or a list of edges. Raise DocumentError
+    with all that is wrong.
 
     >>> rn.load("cascade", ["depth=2"]).size
     13
     """
-    path = file_of(source)
-    document = override(read_yaml(path), overrides)
+    document = override(document_of(source), overrides)
     network = Network.from_data(document.data, document)
-    return network if network.spec.name else Network(network.spec.model_copy(update={"name": path.stem}))
+    return network if network.spec.name else Network(network.spec.model_copy(update={"name": Path(document.name).stem}))
+
+
+def document_of(source: str | Path) -> Document:
+    """Return the specification of a network as a document: a file in YAML, a graph file, or a name that ships with
+    replnet.
+
+    That of a graph file only names the file. Raise DocumentError if there is none, or it cannot be read.
+    """
+    path = file_of(source)
+    if not is_graph_file(path):
+        return read_yaml(path)
+    fields = node_of({"kind": "graph", "file": path.name}, Mark(None, None))
+    return Document(str(path), fields, ())
 
 
 def file_of(source: str | Path) -> Path:

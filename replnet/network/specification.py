@@ -7,6 +7,8 @@ network is a shape with updates; a tier is a shape below another tier.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
+from operator import mul
 from typing import Annotated, Any, Literal, final
 
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
@@ -15,15 +17,17 @@ from replnet.laws import FieldError, Law
 from replnet.network.aggregate import Aggregate, AggregateShape
 from replnet.network.fields import (
     MOST_REPLICAS,
+    TREE_DEPTH,
     AtLeastTwo,
     Bandwidth,
+    Branching,
     Count,
     CountOrNone,
-    Depth,
     LastOrNumber,
     LawField,
     Laws,
     Part,
+    TreeDepth,
 )
 from replnet.network.graph_fields import Graph
 from replnet.network.parts import HELP, Whole
@@ -57,25 +61,50 @@ class SingleShape(Part):
         return (1,)
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    """Remove the default from the JSON Schema of a field that may be left out and then follows from others."""
+    schema.pop("default", None)
+
+
 class CascadeShape(Part):
     """Abstract: the fields of a network or a tier whose replicas form a tree, without the source above it."""
 
     kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
-    depth: Depth = Field(description="the number of levels below the source, such as 4")
-    branching: Count = Field(1, description="how many replicas download from each node of the level above")
+    depth: TreeDepth = Field(None, validate_default=True, description=TREE_DEPTH, json_schema_extra=_without_default)
+    branching: Branching = Field(
+        1, description="how many replicas download from each node of the level above, or a list of one number per level"
+    )
     downloads: Laws = Field(description=f"{HELP['downloads']}, or a list of one law per level")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _depth_of_branching(cls, fields: Any) -> Any:
+        """Return the fields as they are, with the length of a list of branching as the depth if that is left out."""
+        if not isinstance(fields, Mapping) or fields.get("depth") is not None:
+            return fields
+        branching = fields.get("branching")
+        return {**fields, "depth": len(branching)} if isinstance(branching, list | tuple) and branching else fields
 
     @field_validator("branching")
     @classmethod
-    def _small_enough(cls, branching: int, info: ValidationInfo) -> int:
-        """Return `branching`, the replicas below each node; raise FieldError if the tree has too many replicas.
+    def _small_enough(cls, branching: int | tuple[int, ...], info: ValidationInfo) -> int | tuple[int, ...]:
+        """Return `branching`, the replicas below each node, one number or one per level.
 
-        `info` holds the fields validated so far; a missing depth, which was wrong, counts as 1.
+        Raise FieldError if the tree has too many replicas, or another depth than the list. `info` holds the fields
+        validated so far; without a depth, which was wrong, that of the list counts, or 1.
         """
-        depth = info.data.get("depth", 1)
-        if branching > 1 and (depth > 24 or tree_size(depth, branching) > MOST_REPLICAS):
-            wrong = f"{branching:,} over {depth:,} levels gives more than {MOST_REPLICAS:,} replicas"
-            raise FieldError("", wrong, "fewer levels or fewer branches")
+        depth = info.data.get("depth", len(branching) if isinstance(branching, tuple) else 1)
+        if isinstance(branching, tuple) and len(branching) != depth:
+            wrong = f"has {len(branching)} numbers, and the depth is {depth:,}"
+            raise FieldError("", wrong, "a number per level; leave depth out and it follows")
+        replicas, below = 0, 1
+        for number in branching_by_level({"depth": depth, "branching": branching}):
+            below *= number
+            replicas += below
+            if replicas > MOST_REPLICAS:
+                words = f"{branching:,}" if isinstance(branching, int) else f"[{', '.join(map(str, branching))}]"
+                wrong = f"{words} over {depth:,} levels gives more than {MOST_REPLICAS:,} replicas"
+                raise FieldError("", wrong, "fewer levels or fewer branches")
         return branching
 
     @field_validator("downloads")
@@ -93,7 +122,7 @@ class CascadeShape(Part):
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the number of replicas in each level, from the top; `fields` has `depth` and `branching` by name."""
-        return tuple(fields["branching"] ** level for level in range(1, fields["depth"] + 1))
+        return tuple(accumulate(branching_by_level(fields), mul))
 
     def law_of(self, level: int) -> Law:
         """Return the law of the intervals between downloads of the replicas in a level, counted from 1 at the top."""
@@ -156,7 +185,7 @@ class Served(Whole):
         says how many replicas there are was wrong.
         """
         sizes: Any = getattr(cls, "sizes")  # noqa: B009  every subclass has a shape as well
-        if clients is not None and {"replicas", "branching"} & set(cls.model_fields) <= set(info.data):
+        if clients is not None and {"replicas", "branching", "depth"} & set(cls.model_fields) <= set(info.data):
             _check_clients(sizes(info.data), clients.level, clients.ask, "level")
         return clients
 
@@ -328,12 +357,13 @@ def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
     return sizes
 
 
-def tree_size(depth: int, branching: int) -> int:
-    """Return the number of nodes in a tree of `depth` levels below its root, with `branching` nodes below each node.
+def branching_by_level(fields: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return how many replicas download from each node of the level above, for every level of a tree from the top.
 
-    The root is not counted.
+    `fields` has its `depth` and its `branching`, a number or one per level.
     """
-    return sum(branching**level for level in range(1, depth + 1))
+    branching = fields["branching"]
+    return (branching,) * fields["depth"] if isinstance(branching, int) else tuple(branching)
 
 
 Spec = Single | Cascade | Cooperative | Redundant | Aggregate | Graph | Compose

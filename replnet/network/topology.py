@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple, cast, final
 
 import numpy as np
@@ -73,28 +74,30 @@ class Numbered(Sequence[str]):
 class Branched(Sequence[str]):
     """A sequence of the names of the nodes in one level of a tree, such as `prefix`1.1, `prefix`1.2, ... in level 2.
 
-    A name has as many numbers as its `level`, which counts from 1 at the top; each goes from 1 to `branching`. Names
-    are made when they are asked for.
+    A name has a number for every level down to this one, from 1 to that level's number in `branching`. Names are made
+    when they are asked for.
     """
 
     prefix: str
-    branching: int
-    level: int
+    branching: tuple[int, ...]
 
     def __len__(self) -> int:
-        return int(self.branching**self.level)
+        return prod(self.branching)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
         if not -len(self) <= i < len(self):
             raise IndexError(i)
-        digits = [i // self.branching**place % self.branching + 1 for place in reversed(range(self.level))]
-        return self.prefix + ".".join(map(str, digits))
+        i, digits = i % len(self), list[str]()
+        for number in reversed(self.branching):
+            i, digit = divmod(i, number)
+            digits.append(str(digit + 1))
+        return self.prefix + ".".join(reversed(digits))
 
     def __iter__(self) -> Iterator[str]:
-        numbers = [str(i) for i in range(1, self.branching + 1)]
-        return (self.prefix + ".".join(path) for path in product(numbers, repeat=self.level))
+        numbers = ([str(i) for i in range(1, number + 1)] for number in self.branching)
+        return (self.prefix + ".".join(path) for path in product(*numbers))
 
 
 @final

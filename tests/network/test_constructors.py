@@ -32,6 +32,15 @@ def test_defaults_that_are_written_otherwise():
         rn.graph()
 
 
+def test_the_depth_of_a_tree_follows_from_its_branching():
+    laws = {"updates": "exponential(rate=1)", "downloads": ["constant(rate=1)", "constant(rate=2)"]}
+    tree = rn.cascade(branching=[10, 3], clients={"ask": 30, "queries": "constant(rate=1)"}, **laws)
+    assert (tree.spec.depth, tree.size) == (2, 1 + 10 + 30 + 1)
+    assert rn.cascade(2, [3, 3], **laws).graph.edges == rn.cascade(2, 3, **laws).graph.edges
+    predicted = [{row.group: row.predicted for row in rn.predict(rn.cascade(2, b, **laws)).rows} for b in (3, [10, 1])]
+    assert predicted[0] == predicted[1]
+
+
 def test_fields_in_their_order_and_by_name():
     by_name = rn.cascade(depth=2, branching=3, updates="exponential(rate=1)", downloads="constant(rate=1)")
     assert rn.cascade(2, 3, updates="exponential(rate=1)", downloads="constant(rate=1)") == by_name

@@ -126,10 +126,10 @@ def test_json_schema_describes_every_field():
 
 
 def test_names_of_trees_are_known_without_a_text_each():
-    names = Branched("a/", 3, 2)
+    names = Branched("a/", (3, 3))
     assert [*names] == [names[i] for i in range(9)] == names[:]
     assert (names[0], names[5], names[-1], len(names)) == ("a/1.1", "a/2.3", "a/3.3", 9)
-    assert len([*Branched("", 1, 1000)]) == 1
+    assert len([*Branched("", (1,) * 1000)]) == 1
     with pytest.raises(IndexError):
         names[9]
 

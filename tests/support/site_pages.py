@@ -1,8 +1,9 @@
 """Pages of the site whose blocks are run: Python, YAML files and commands, one after another in a folder of the page.
 
 A block of `python` is executed, in one namespace per page. A block of `yaml` passes `replnet check`; if its first line
-is a comment with the name of a file, it is written there. In a block of `console` a line that begins with `$ ` is a
-command, and what follows is what it prints: a line `...` stands for any lines, and a number behind ~ for any number.
+is a comment with the name of a file, it is written there, as is a block of `csv`. In a block of `console` a line that
+begins with `$ ` is a command, and what follows is what it prints: a line `...` stands for any lines, and a number
+behind ~ for any number.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def abridged(shown: str, printed: str) -> str:
 
 
 def write_file(block: str) -> Path:
-    """Write a block of YAML to the file that its first line names, or to one that no other block has."""
-    named = re.match(r"# (\S+\.yaml)\n", block)
+    """Write a block of YAML or CSV to the file that its first line names, or to one that no other block has."""
+    named = re.match(r"# (\S+\.(?:yaml|csv))\n", block)
     path = Path(named.group(1) if named else "page.yaml")
     path.write_text(block)
     return path

@@ -21,6 +21,7 @@ from replnet.lab.experiment.cells import Cell, CellMaker, Names, settings_of
 from replnet.lab.experiment.checks import find_faults, mismatches, unknown_groups
 from replnet.lab.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
 from replnet.lab.experiment.soundness import DESCRIBING, require_sound, sections_of
+from replnet.network import document_of
 from replnet.run import Settings
 from replnet.text import (
     Document,
@@ -152,7 +153,7 @@ def _insert_network(document: Document) -> Document:
     if not path.is_file():
         right = f"fields, a file, or a network that comes with replnet: {suggestion(node.value, shipped_names())}"
         raise DocumentError([document.problem(("network",), f"{path} does not exist", right)])
-    network = read_yaml(path)
+    network = document_of(path)
     root = replace(
         _in_file(with_absolute_files(network.root, network.directory, ("network",)), network.name), key=node.key
     )

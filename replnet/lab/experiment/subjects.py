@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+from operator import mul
 from typing import Any, ClassVar, final
 
 from replnet.deadline import OUT_OF_TIME, OutOfTime
@@ -304,12 +306,12 @@ def groups_of(network: Mapping[str, Any]) -> set[str]:
         )
     if network["kind"] == "cooperative":
         return groups | {"cluster"}
-    return groups | {f"level {i}" for i in range(1, network.get("depth", 1) + 1)}
+    return groups | {f"level {i}" for i in range(1, _depth(network) + 1)}
 
 
 def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
     """Return the names of the groups of a tier, which is called `name`: one per level, and those of its sources."""
-    depth = tier.get("depth", 1)
+    depth = _depth(tier)
     levels = {name} if depth == 1 else {f"{name} level {i}" for i in range(1, depth + 1)}
     return levels | (_shown_sources(tier) if tier.get("kind") == "aggregate" else set())
 
@@ -330,9 +332,19 @@ def _count_replicas(data: Mapping[str, Any]) -> float:
     """Return roughly the number of replicas of a network, from its data alone."""
     if data.get("tiers"):
         return sum(map(_count_replicas, data["tiers"]))
-    branching, depth = _number(data, "branching", 1), int(_number(data, "depth", 1))
-    tree = sum(min(branching, 1e6) ** min(level, 20) for level in range(1, min(depth, 20) + 1))
+    branching, depth = data.get("branching"), int(_number(data, "depth", 1))
+    if isinstance(branching, list | tuple):
+        numbers = [float(number) if isinstance(number, int | float) else 1.0 for number in branching]
+    else:
+        numbers = [min(_number(data, "branching", 1), 1e6)] * min(depth, 20)
+    tree = float(sum(accumulate(numbers[:20], mul)))
     return _number(data, "sources", 1) * _number(data, "replicas", 1) * tree + len(data.get("nodes", ()))
+
+
+def _depth(data: Mapping[str, Any]) -> Any:
+    """Return the depth of a tree from its data: that of its list of branching if it is left out, and 1 without any."""
+    branching = data.get("branching")
+    return data.get("depth") or (len(branching) if isinstance(branching, list | tuple) else 1)
 
 
 def _number(data: Mapping[str, Any], name: str, otherwise: float) -> float:

@@ -16,14 +16,13 @@ from functools import cache
 from typing import Any, Literal, final
 
 from replnet.laws import at_rate, law, law_families
-from replnet.network import KINDS, LAW_SCHEMA, file_of
+from replnet.network import KINDS, LAW_SCHEMA
 from replnet.text import (
     SPEED,
     Document,
     call_of,
     file_error,
     override,
-    read_yaml,
     records_of,
     with_absolute_files,
     yaml_text,
@@ -91,15 +90,6 @@ class Control:
         if self.logarithmic:
             return round(SLIDER_STEPS * math.log(value / self.low) / math.log(self.high / self.low))
         return round(SLIDER_STEPS * (value - self.low) / (self.high - self.low or 1.0))
-
-
-def document_of(source: str) -> Document:
-    """Return the specification of a network, read from `source`: a file, or the name of a network that comes with
-    replnet.
-
-    Raise a ValueError if there is none, or it cannot be read.
-    """
-    return read_yaml(file_of(source))
 
 
 def controls(document: Document, assignments: Assignments) -> list[Control]:

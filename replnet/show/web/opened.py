@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, final
 
+from replnet.network import document_of
 from replnet.show.web.answers import NetworkQuestion
-from replnet.show.web.controls import document_of
 from replnet.text import Document, FieldError, files_of, override, shipped_names
 
 Pair = tuple[str, str]

@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 
 from replnet.laws.law import FAMILIES
-from replnet.network.network import Network, load
+from replnet.network.network import Network, document_of, load
 from replnet.show.web.controls import (
     Control,
     assign,
     command,
     controls,
-    document_of,
     family_text,
     override_texts,
     read_assignments,
