@@ -75,7 +75,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     )  # fmt: skip
     from replnet.text import InputError
     from replnet.network import Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single
-    from replnet.run import predict
+    from replnet.run import predict, schedule
     from replnet.lab import emulate, formula, formulas
     from replnet.lab.sweeps import compare, open, sweep
     from replnet.lab.inverse import design, size
@@ -93,7 +93,7 @@ _HOMES = {
     "replnet.network": (
         "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
-    "replnet.run": ("predict",),
+    "replnet.run": ("predict", "schedule"),
     "replnet.lab": ("emulate", "formula", "formulas"),
     "replnet.lab.sweeps": ("compare", "open", "sweep"),
     "replnet.lab.inverse": ("design", "size"),
@@ -141,6 +141,7 @@ __all__ = [  # written out, as type checkers read it
     "predict",
     "redundant",
     "reproduce",
+    "schedule",
     "scipy",
     "shuffled",
     "single",

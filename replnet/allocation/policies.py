@@ -25,11 +25,12 @@ from replnet.allocation.pages import (
     optimal_slot_shares,
 )
 from replnet.laws import Exponential, Floats, Ints, Law, at_rate
-from replnet.text import FieldError
+from replnet.text import FieldError, short_repr, suggestion
 
 FARTHEST_BUDGET = 1e80  # frequency over the largest rate: the cube of its inverse, an age's gain, is still a float
 
 Between = Literal["constant", "exponential", "random", "purely random"]
+OWN_NAMES = ("freshness", "age", "missing_updates", "algorithm1")
 NAMES = {
     "uniform": "uniform",
     "proportional": "change rate proportional",
@@ -45,10 +46,12 @@ def rates_by(
     """Return the download rate of every source under a policy, given by its name; they add up to `budget`.
 
     Best rates are all 0 if no source gains from downloads. `policy` is freshness, age, missing_updates, algorithm1 or
-    one of NAMES; others raise KeyError. `shapes` are the laws of updates, each with the numbers of the sources that
+    one of NAMES; raise FieldError for another one. `shapes` are the laws of updates, each with the numbers of the sources that
     have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies make no use;
     `between` is the kind of intervals between downloads of a source.
     """
+    if policy not in OWN_NAMES and policy not in NAMES:
+        raise FieldError("policy", f"{short_repr(policy)} is unknown", suggestion(policy, [*OWN_NAMES, *NAMES]))
     pages, poisson = Pages(weights, rates), all(isinstance(shape, Exponential) for shape, _ in shapes)
     match policy, between:
         case "algorithm1", _:

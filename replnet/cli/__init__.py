@@ -10,6 +10,7 @@ What commands share:
 Commands:
 
     networks       predict, run, network, size, formula
+    schedules      schedule: how often to visit each of many sources, and when next
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, trace rate, audit, and what they print
@@ -29,10 +30,22 @@ What they write:
 import sys
 
 try:
-    from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui, visiting
+    from replnet.cli import design, doctor, experiments, networks, observe, schedules, starting, traces, ui, visiting
     from replnet.cli.main import main
 except KeyboardInterrupt:  # before `main` is there to say so
     sys.stderr.write("interrupted\n")
     raise SystemExit(3) from None
 
-__all__ = ["design", "doctor", "experiments", "main", "networks", "observe", "starting", "traces", "ui", "visiting"]
+__all__ = [
+    "design",
+    "doctor",
+    "experiments",
+    "main",
+    "networks",
+    "observe",
+    "schedules",
+    "starting",
+    "traces",
+    "ui",
+    "visiting",
+]

@@ -6,6 +6,7 @@ What users write:
     fields         types of the fields of specifications and formulas: laws, numbers, lists of them
     parts          fields that the specifications of several kinds share
     aggregate      many sources, and replicas that keep copies of all of them
+    source_tables  files and DataFrames with a row per source: rates, weights, names
     graph_fields   networks that name their nodes and links
     links          links between named nodes, one by one and in columns
     graph_file     graphs of other programs: GraphML, GML, node-link JSON, lists of edges and NetworkX objects

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 
 from replnet.laws import Constant, Exponential, FieldError
 from replnet.network.fields import (
@@ -21,10 +31,12 @@ from replnet.network.fields import (
     PlainLaws,
     Shape,
     SourceCount,
+    SourceNames,
     numbers,
     size_errors,
 )
 from replnet.network.parts import HELP, Whole
+from replnet.network.source_tables import with_tables
 from replnet.text import FieldsError, argument, short_repr, suggestion
 
 Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
@@ -40,7 +52,8 @@ ALLOCATE = (
     "how sources share the budget: uniform; proportional, to the rates of change; weights, in proportion to them; "
     "freshness or age, optimal for the order; missing_updates, the square-root law; change_directed, as if all weights "
     "were equal; algorithm1 or algorithm2 (Crawl); source_penalty(w) or update_penalty(w), optimal at constant "
-    "intervals; or a list of downloads per unit of time, one per source"
+    "intervals; or a list of downloads per unit of time, one per source, or a CSV or Parquet file with a column visit_rate "
+    "or visit_interval"
 )
 
 
@@ -100,12 +113,16 @@ class AggregateShape(Part):
     rates: PerSourceField | None = Field(
         None,
         description="how often sources are updated: a list, or a law whose quantiles (i - 1/2) / M they are, "
-        "such as gamma(shape=2, mean=1); 0 is never",
+        "such as gamma(shape=2, mean=1), or a CSV or Parquet file with a column rate or interval, and perhaps weight and "
+        "name; 0 is never",
     )
     weights: PerSourceField | None = Field(
         None,
         description="how much each source counts in means, equal if left out: a list, or a law whose quantiles are "
-        "dealt to them in an order that is shuffled once for all",
+        "dealt to them in an order that is shuffled once for all, or a CSV or Parquet file with a column weight",
+    )
+    names: SourceNames | None = Field(
+        None, description="what the sources are called, a list; in a file of rates, the column name"
     )
     budget: Amount | None = Field(
         None, description="downloads per unit of time, all sources and replicas together; the sum of a list in allocate"
@@ -129,6 +146,26 @@ class AggregateShape(Part):
         description="how replicas share the downloads of a source: in turns, or each at its own independent times",
     )
 
+    _notes: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the tables that its lists were read from: columns that nothing is read from."""
+        return self._notes
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_tables(
+        cls, data: Any, handler: ModelWrapValidatorHandler[AggregateShape], info: ValidationInfo
+    ) -> AggregateShape:
+        """Return the model of `data`, fields by name, whose tables are read; `info.context` has their folder and unit."""
+        context = info.context or {}
+        data, notes = with_tables(data, context.get("folder"), context.get("unit"))
+        result = handler(data)
+        if notes:
+            result._notes = notes
+        return result
+
     @model_validator(mode="after")
     def _fits(self) -> AggregateShape:
         """Return this model; raise FieldsError with all that is wrong with its fields together."""
@@ -143,6 +180,7 @@ class AggregateShape(Part):
         A single law of updates is that of all sources, and no such list.
         """
         fields = {"updates": self.updates, "rates": self.rates, "weights": self.weights, "allocate": self.allocate}
+        fields |= {"names": self.names}
         lists = {name: len(value) for name, value in fields.items() if isinstance(value, tuple)}
         if lists["updates"] == 1:  # one law for all
             del lists["updates"]

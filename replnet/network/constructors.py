@@ -18,7 +18,11 @@ from replnet.network.specification import KINDS
 from replnet.text import FieldError
 
 if TYPE_CHECKING:
+    import os
+
     import networkx as nx
+    import pandas as pd
+    from numpy.typing import NDArray
 
     from replnet.network.parts import TimeUnit
 
@@ -35,6 +39,10 @@ class FrozenDistribution(Protocol):
 
 LawLike: TypeAlias = Law | str | Mapping[str, Any] | FrozenDistribution
 """What describes a law: a law, its text such as "exponential(rate=2)", a mapping, or a distribution of SciPy."""
+Table: TypeAlias = "os.PathLike[str] | pd.DataFrame | NDArray[Any]"
+"""The path of a CSV or Parquet file, a DataFrame, or an array, with a row per source."""
+PerSource: TypeAlias = Sequence[float] | LawLike | Table
+"""Values with one per source: a list, a table, or a law whose quantiles they are."""
 Quantity: TypeAlias = float | str
 """A number, or a text with a unit, such as "20ms" or "2/s"."""
 Faults: TypeAlias = Sequence[Mapping[str, Any]]
@@ -196,12 +204,13 @@ def aggregate(  # type: ignore[empty-body]
     sources: int | None = None,
     *,
     updates: LawLike | Sequence[LawLike] = "exponential(rate=1)",
-    rates: Sequence[float] | LawLike | None = None,
-    weights: Sequence[float] | LawLike | None = None,
+    rates: PerSource | None = None,
+    weights: PerSource | None = None,
+    names: Sequence[str] | None = None,
     budget: Quantity | None = None,
     order: Literal["independent", "fixed", "random", "purely random", "carousel"] = "independent",
     downloads: LawLike | None = None,
-    allocate: str | Sequence[float] = "uniform",
+    allocate: str | Sequence[float] | Table = "uniform",
     replicas: int = 1,
     ask: int = 1,
     share: Literal["turns", "independently"] = "turns",

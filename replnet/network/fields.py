@@ -1,7 +1,7 @@
 """Types of the fields of specifications and formulas: strict where pydantic would convert.
 
 A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not. Values with one per source, such as rates,
-are given as a list, or as a law whose quantiles they are.
+are given as a list, or as a law whose quantiles they are; `source_tables` makes lists of the columns of a file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from replnet.laws import Floats, Law, at_rate, describes_law, law_of
+from replnet.network.source_tables import checked_names
 from replnet.processes import GOLDEN, independent_law, mix, name_words
 from replnet.text import (
     LARGEST,
@@ -187,9 +188,15 @@ def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...
 
     Raise FieldError if it is empty or no list (`right` is what would be right), FieldsError with every wrong entry.
     """
+    if isinstance(value, FieldsError):  # of the table that it was read from
+        raise value
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, (list, tuple)) or not value:
         raise FieldError("", f"{short_repr(value)} is not a list of numbers", right)
+    if {type(number) for number in value} <= {float}:  # at once, as there may be millions
+        array = np.array(value)
+        if np.all((array == 0) | ((array >= SMALLEST) & (array <= LARGEST))):
+            return tuple(value)
     faults = []
     for place, number in enumerate(value):
         try:
@@ -403,6 +410,12 @@ PerSourceField = Annotated[
     BeforeValidator(numbers_or_law),
     PlainSerializer(lambda values: str(values) if isinstance(values, Law) else list(values)),
     WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
+]
+SourceNames = Annotated[
+    Any,
+    BeforeValidator(checked_names),
+    PlainSerializer(list),
+    WithJsonSchema({"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "uniqueItems": True}),
 ]
 Instant = Annotated[float, BeforeValidator(quantity("mean", time)), Field(ge=0)]
 AtLeastOne = Annotated[float, BeforeValidator(between(1, LARGEST, "a number from 1 on")), Field(ge=1)]

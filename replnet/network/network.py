@@ -36,6 +36,7 @@ from replnet.text import (
 
 T = TypeVar("T")
 MOST_INLINE = 200  # nodes drawn in a notebook
+MOST_IN_REPR = 20  # members of a list
 
 
 @final
@@ -173,6 +174,14 @@ class Network:
             raise DocumentError(map(problem_at(document), problems))
         return self
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the tables that its sources were read from: columns that nothing is read from."""
+        from replnet.network.aggregate import AggregateShape
+
+        tiers = getattr(self.spec, "tiers", ())
+        return tuple(note for shape in (self.spec, *tiers) if isinstance(shape, AggregateShape) for note in shape.notes)
+
     def _with_role(self, role: str) -> list[str]:
         """Return the names of the nodes with this role (source, replica or client), in the order of their numbers."""
         blocks = [block for block in self.topology.blocks if ROLES[block.role] == role]
@@ -182,13 +191,20 @@ class Network:
     def __repr__(self) -> str:
         options = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)
         fields = {key: value for key, value in options.items() if key not in ("kind", "nodes", "links", "pools")}
-        return f"{self.kind}({', '.join(f'{key}={value!r}' for key, value in fields.items())})"
+        return f"{self.kind}({', '.join(f'{key}={_list_repr(value)}' for key, value in fields.items())})"
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
         if self.size > MOST_INLINE or not is_installed("matplotlib"):
             return text
         return text + str(replnet.show.svg(self))
+
+
+def _list_repr(value: Any) -> str:
+    """Return the repr of the value of a field; of a long list, its first members and how many there are."""
+    if isinstance(value, list) and len(value) > MOST_IN_REPR:
+        return f"[{', '.join(map(repr, value[:3]))}, ... {len(value):,} in all]"
+    return repr(value)
 
 
 def draw(network: Given, path: str | Path) -> None:

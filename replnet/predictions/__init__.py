@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from replnet.faces import open_face
 
 if TYPE_CHECKING:
-    from replnet.predictions.formulas import Tell, formulas
+    from replnet.predictions.formulas import Tell, formulas, source_freshness
     from replnet.predictions.pull_graph import PullGraph
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -442,6 +442,20 @@ def predict_aggregate(system: ManySources, metrics: Iterable[Metric] = ()) -> di
     return {key: value for view in system.views for key, value in _rows(system, view, metrics)}
 
 
+def freshness_of_sources(system: ManySources) -> tuple[Floats, Prediction]:
+    """Return the freshness of the copy of each source of an aggregate in one replica, and the prediction of their mean.
+
+    Sources count in the mean by their weights. Where there is no formula the first are NaN, and the prediction has no
+    value but a note that says why.
+    """
+    try:
+        copies = copies_of(system, 1)
+        freshness = copies.freshness()
+    except WITHOUT_RESULT as why:
+        return np.full(system.size, np.nan), unknown(why)
+    return freshness, _mean(system, freshness, copies.basis)
+
+
 def _rows(system: ManySources, view: BestOfView, metrics: Sequence[Metric]) -> Iterator[tuple[Key, Prediction]]:
     """Yield pairs of (group, metric) and prediction for one view: its freshness and these metrics.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from replnet.ages import CHECKED, SINCE, WITHOUT_RESULT, InformationAge, NoFormulaError, Prediction, mean, unknown
 from replnet.deadline import OutOfTime, require_time
-from replnet.laws import Law
+from replnet.laws import Floats, Law
 from replnet.measure import ROUNDING, drop_if_rough, share_note
 from replnet.network import Topology
 from replnet.predictions.availability import availability
@@ -60,7 +60,7 @@ def _formulas(
     graph = PullGraph(topology)
     aggregate = topology.aggregate
     of_aggregate: dict[tuple[str, str], Prediction] = {}
-    if aggregate is not None and not (graph.pulls_may_fail or topology.delay or topology.fresh_start):
+    if aggregate is not None and not _hindrance(graph):
         from replnet.predictions.classes_of_sources import predict_aggregate
 
         tell(f"predicting the copies of {len(graph.sources):,} sources")
@@ -109,6 +109,30 @@ def _formulas(
             of_metrics = dict.fromkeys(of_metrics, unknown(why))
         result = with_bandwidth(result, capacity)
     return of_aggregate | result | of_metrics
+
+
+def _hindrance(graph: PullGraph) -> str:
+    """Return why the formulas for many sources at once do not hold for a network, in words; empty if they do."""
+    if graph.pulls_may_fail:
+        return "downloads that may fail"
+    if graph.topology.delay:
+        return "downloads that take time"
+    return UNSTEADY if graph.topology.fresh_start else ""
+
+
+def source_freshness(topology: Topology) -> tuple[Floats, Prediction]:
+    """Return the freshness of the copy of each source of an aggregate in one replica, and the prediction of their mean.
+
+    Sources count in the mean by their weights. Where there is no formula the first are NaN, and the prediction has no
+    value but a note that says why.
+    """
+    from replnet.predictions.classes_of_sources import freshness_of_sources
+
+    assert topology.aggregate is not None
+    if why := _hindrance(PullGraph(topology)):
+        return np.full(topology.aggregate.size, np.nan), unknown(NoFormulaError(why))
+    freshness, mean = freshness_of_sources(topology.aggregate)
+    return freshness, drop_if_rough("freshness", mean)
 
 
 def with_bandwidth(

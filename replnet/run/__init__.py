@@ -7,6 +7,7 @@ In it:
     replications  replications until there are enough of them, or every interval is narrow enough, or Ctrl-C
     findings      the results of paths beside the predictions: estimates, verdicts and rows
     caveats       how far measured intervals can be trusted
+    schedule      how often each of many sources is visited, how fresh its copy is, and when next
     threshold     thresholds for a result, such as freshness > 0.9, as users write them
     settings      the settings of a run: all that its result depends on, besides the network
     event_log     the events of a run in a Parquet file
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         provenance,
         samples_frame,
     )
+    from replnet.run.schedule import schedule
     from replnet.run.settings import Settings
     from replnet.run.threshold import Threshold, read_threshold
 else:
