@@ -7,6 +7,7 @@ In it:
     forecast      what a sweep will take, from a glance at a few of its cells
     statements    claims, mistakes of a paper, and expected values, checked on a finished table
     judged_table  the finished table: every cell's rows judged together, beside what a paper prints
+    stored_table  the table as a file: columns of one schema whatever the run
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from replnet.lab.sweeps.forecast import Forecast, forecast
     from replnet.lab.sweeps.judged_table import COLUMNS, DIFFERENCES, compare_sweeps, table_of_rows
     from replnet.lab.sweeps.statements import CheckedClaim, Expectation, ShownErratum, claims_in_words, how_many_hold
+    from replnet.lab.sweeps.stored_table import STORED_COLUMNS, run_id, stored_table
     from replnet.lab.sweeps.sweep import RayLost, SweepGlimpse, SweepProgress, earlier_run, sweep
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -22,6 +22,7 @@ from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds
 from replnet.lab.experiment import SUBJECTS, Cell, Experiment, key_of_longer, load_experiment
 from replnet.lab.kept_run import instruction_sets, run_record
 from replnet.lab.sweeps.finished import FAILURES, Sweep
+from replnet.lab.sweeps.stored_table import run_id
 from replnet.live import LiveLost
 from replnet.run import INTERRUPTED, commit
 from replnet.store import (
@@ -258,7 +259,7 @@ class _SweepRun:
             self._run_round(again, store)
             if store and not self.failures:
                 finished = self._sweep()
-                store.complete(finished.table, finished.provenance)
+                store.complete(finished.stored_table, finished.provenance)
 
     def _open_store(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
         """Return a context with the store of the run directory for cells of these keys; None in it without a folder."""
@@ -269,7 +270,8 @@ class _SweepRun:
 
     def _sweep(self) -> Sweep:
         """Return the sweep with the records and failures that there are by now."""
-        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
+        run = run_id(_header(self.experiment), self.experiment.data)
+        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder, run=run)
 
     def _run_round(self, cells: Collection[Cell], store: Store | None) -> None:
         """Run those of the cells that are not finished, and keep their records, in the store if there is one.
