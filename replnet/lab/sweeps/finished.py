@@ -72,8 +72,9 @@ class Sweep(TabularResult):
     """A sweep: an experiment and the records of its finished cells, by their keys.
 
     `failures` says by key why other cells failed, `stopped` why the sweep ended early, or "", `folder` is the run
-    directory, if there is one, `run` the id that tells its rows from those of other runs, and `about` what that says of commit, machine, provenance and note. `paths` are the
-    replications of a run that `emulate` kept, whose only cell they make up.
+    directory, if there is one, `about` what that says of commit, machine, provenance and note, and `run` the id that
+    tells its rows from those of other runs. `paths` are the replications of a run that `emulate` kept, whose only cell
+    they make up, and `notes` say what is wrong with loggers, if anything is.
     """
 
     experiment: Experiment
@@ -84,6 +85,7 @@ class Sweep(TabularResult):
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
     run: str = ""  # its id, see `run_id`
     paths: Sequence[Path] = field(default=(), repr=False)  # the replications of a run that is its only cell
+    notes: Sequence[str] = ()  # on loggers that failed
 
     @classmethod
     def read(cls, folder: str | File) -> Sweep:

@@ -58,13 +58,20 @@ def stored_table(run: str, experiment: str, lines: Sequence[Line]) -> Any:
     return pa.Table.from_arrays(columns, names=list(types))
 
 
+def subject_names(cell: Cell) -> dict[str, str | None]:
+    """Return what a cell is about: under `network` the kind of its network, or of the system whose best size it seeks;
+    under `formula` the name of its formula; None under the other.
+    """
+    data = cell.subject.data
+    kind = data.get("kind") or data.get("system")
+    return {"network": kind, "formula": None if kind else data.get("name")}
+
+
 def _fields(cell: Cell) -> dict[str, Any]:
     """Return the values of a cell that its rows have in common, by column: its subject, its axes and its fields."""
     data = cell.subject.data
-    kind = data.get("kind") or data.get("system")
     return {
-        "network": kind,
-        "formula": None if kind else data.get("name"),
+        **subject_names(cell),
         AXES: [(name, str(value)) for name, value in cell.values.items()],
         **{name: _number(data.get(name)) for name in NUMERIC_FIELDS},
         **{name: _text(data.get(name)) for name in TEXT_FIELDS},
