@@ -243,7 +243,7 @@ def print_statements(sweep: Sweep) -> None:
     verdict = f"; overall: {sweep.verdict}" if sweep.verdict else ""
     cells = f"{sweep.done:,} of {len(sweep.cells):,} cells, {sweep.events:,} events{verdict}"
     echo(f"{sweep.experiment.name}: {cells}", err=True)
-    if sweep.mixed:
-        echo(f"note: {sweep.mixed}", err=True)
+    for note in filter(None, (sweep.mixed, *sweep.notes)):
+        echo(f"note: {note}", err=True)
     if sweep.incomplete:
         echo(f"incomplete: {sweep.incomplete}", err=True)

@@ -38,8 +38,8 @@ class RunStore:
     `finished` is whether an earlier attempt has finished the run.
     """
 
-    def __init__(self, store: Store, experiment: Experiment) -> None:
-        self._store, self._experiment = store, experiment
+    def __init__(self, store: Store, experiment: Experiment, header: Mapping[str, Any]) -> None:
+        self._store, self._experiment, self._header = store, experiment, header
         (self._cell,) = experiment.cells()
         self.finished = self._cell.key in store.finished
         self.paths = stored_paths(self._cell, store.finished)
@@ -70,14 +70,15 @@ class RunStore:
 
         `paths` are all of the run so far. A run that was stopped can be carried on with, any other is finished.
         """
-        from replnet.lab.sweeps import Sweep
+        from replnet.lab.sweeps import Sweep, run_id
 
         self.flush(paths)
         if stopped:
             return
         self._store.append(self._cell.key, run_record(result.rows, result.events, result.incomplete))
-        whole = Sweep(self._experiment, {self._cell.key: self._store.finished[self._cell.key]})
-        self._store.complete(whole.table, result.provenance)
+        records = {self._cell.key: self._store.finished[self._cell.key]}
+        whole = Sweep(self._experiment, records, run=run_id(self._header, self._experiment.data))
+        self._store.complete(whole.stored_table, result.provenance)
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def open_run_store(folder: str | PathLike[str], network: Network, how: Mapping[s
     earlier = read_contents(folder) if (folder / "header.json").exists() else None
     about = {"experiment": experiment.data, "commit": commit(), "instructions": instruction_sets(earlier, keys)}
     with Store.open_to_write(folder, header, keys, about) as store:
-        run_store = RunStore(store, experiment)
+        run_store = RunStore(store, experiment, header)
         if run_store.finished and how["engine"] not in EVENTS:
             raise RefusedError(f"{folder}: has this run on the wall clock already (name another directory)")
         yield run_store

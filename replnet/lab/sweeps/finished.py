@@ -22,6 +22,7 @@ from replnet.lab.sweeps.judged_table import (
     table_of_rows,
     with_stated_values,
 )
+from replnet.lab.sweeps.stored_table import run_id, stored_table
 from replnet.measure import worst_verdict
 from replnet.run import TabularResult, provenance, samples_frame
 from replnet.store import RefusedError, canonical_json, digest, read_contents, read_plain_file, unseal
@@ -72,8 +73,9 @@ class Sweep(TabularResult):
     """A sweep: an experiment and the records of its finished cells, by their keys.
 
     `failures` says by key why other cells failed, `stopped` why the sweep ended early, or "", `folder` is the run
-    directory, if there is one, and `about` what that says of commit, machine, provenance and note. `paths` are the
-    replications of a run that `emulate` kept, whose only cell they make up.
+    directory, if there is one, `about` what that says of commit, machine, provenance and note, and `run` the id that
+    tells its rows from those of other runs. `paths` are the replications of a run that `emulate` kept, whose only cell
+    they make up, and `notes` say what is wrong with loggers, if anything is.
     """
 
     experiment: Experiment
@@ -82,7 +84,9 @@ class Sweep(TabularResult):
     stopped: str = ""  # why it ended early, if it did
     folder: File | None = None
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    run: str = ""  # its id, see `run_id`
     paths: Sequence[Path] = field(default=(), repr=False)  # the replications of a run that is its only cell
+    notes: Sequence[str] = ()  # on loggers that failed
 
     @classmethod
     def read(cls, folder: str | File) -> Sweep:
@@ -101,11 +105,14 @@ class Sweep(TabularResult):
         about = {name: contents.about.get(name) for name in ("commit", "instructions")}
         about |= {"note": contents.note, "provenance": contents.provenance}
         experiment, failures = Experiment.from_data(contents.about["experiment"]), (failed or {}).get("failures", {})
+        run = run_id(contents.header, contents.about["experiment"])
         if not contents.parts:
-            return cls(experiment, contents.records, failures, folder=folder, about=about)
+            return cls(experiment, contents.records, failures, folder=folder, about=about, run=run)
         (cell,) = experiment.cells()
         paths = stored_paths(cell, contents.parts)
-        return cls(experiment, records_so_far(contents, cell), failures, folder=folder, about=about, paths=paths)
+        return cls(
+            experiment, records_so_far(contents, cell), failures, folder=folder, about=about, run=run, paths=paths
+        )
 
     @property
     def cells(self) -> list[Cell]:
@@ -160,6 +167,11 @@ class Sweep(TabularResult):
     def table(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame, the axes as its first columns."""
         return table_of_rows(self.rows, self.experiment.axes)
+
+    @property
+    def stored_table(self) -> Any:
+        """The table as a pyarrow Table with the columns of table.parquet, which are the same for every run."""
+        return stored_table(self.run, self.experiment.name, self.lines)
 
     @cached_property
     def claims(self) -> tuple[statements.CheckedClaim, ...]:

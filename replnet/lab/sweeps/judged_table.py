@@ -63,7 +63,11 @@ class Line:
 
     def data(self) -> dict[str, Any]:
         """Return the row as plain data by the columns of the table: the axes, the row itself, and stated values."""
-        data = {**self.cell.values, **self.row.data()}
+        return {**self.cell.values, **self.row_data()}
+
+    def row_data(self) -> dict[str, Any]:
+        """Return what `data` has without the axes: the row itself, and stated values, by COLUMNS."""
+        data = self.row.data()
         for name, (stated, word) in (("printed", self.printed), ("expected", self.expected)):
             data |= {name: stated.value if stated else None, f"{name}_verdict": word}
         return data

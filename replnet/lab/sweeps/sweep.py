@@ -22,6 +22,8 @@ from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds
 from replnet.lab.experiment import SUBJECTS, Cell, Experiment, key_of_longer, load_experiment
 from replnet.lab.kept_run import instruction_sets, run_record
 from replnet.lab.sweeps.finished import FAILURES, Sweep
+from replnet.lab.sweeps.loggers import Loggers
+from replnet.lab.sweeps.stored_table import run_id
 from replnet.live import LiveLost
 from replnet.run import INTERRUPTED, commit
 from replnet.store import (
@@ -229,6 +231,10 @@ class _SweepRun:
     finished: Mapping[str, Any] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._run = run_id(_header(self.experiment), self.experiment.data)
+        self._loggers = Loggers(self._run, self.experiment.name)
+
     def run_all(self, earlier: Container[str]) -> Sweep:
         """Run both rounds, and return the sweep; after an interrupt or the end of a budget, that with the cells so far.
 
@@ -244,7 +250,12 @@ class _SweepRun:
             write_whole(self.folder / FAILURES, seal({"failures": self.failures}, "failures"))
         elif self.folder:
             (self.folder / FAILURES).unlink(missing_ok=True)
-        return replace(self._sweep(), stopped=stopped, about=self.about)
+        result = replace(self._sweep(), stopped=stopped, about=self.about)
+        try:
+            self._loggers.tell_end(result)
+        except KeyboardInterrupt:
+            self._loggers.notes.append("loggers: interrupted at the end of the sweep")
+        return replace(result, notes=tuple(self._loggers.notes))
 
     def _run_rounds(self, cells: Mapping[str, Cell], earlier: Container[str]) -> None:
         """Run all `cells`, given by key, and then those that differ four times longer; then write the table.
@@ -264,7 +275,7 @@ class _SweepRun:
             self._run_round(again, store)
             if store and not self.failures:
                 finished = self._sweep()
-                store.complete(finished.table, finished.provenance)
+                store.complete(finished.stored_table, finished.provenance)
 
     def _open_store(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
         """Return a context with the store of the run directory for cells of these keys; None in it without a folder."""
@@ -275,7 +286,7 @@ class _SweepRun:
 
     def _sweep(self) -> Sweep:
         """Return the sweep with the records and failures that there are by now."""
-        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
+        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder, run=self._run)
 
     def _run_round(self, cells: Collection[Cell], store: Store | None) -> None:
         """Run those of the cells that are not finished, and keep their records, in the store if there is one.
@@ -297,6 +308,7 @@ class _SweepRun:
                 self._report(replace(now, failure=result.reason))
             else:
                 keep(cell.record_key, result)
+                self._loggers.tell_cell(cell, result)
                 now = replace(now, done=now.done + 1)
                 self._report(replace(now, record=result))
 
