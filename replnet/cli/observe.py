@@ -2,86 +2,226 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from replnet.cli.main import FINE, commands, format_option
-from replnet.cli.output import echo, print_table, write
+from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress_lines
 from replnet.show import Table
-from replnet.text import count_text, duration
+from replnet.text import count_text, duration, time_in
 
 if TYPE_CHECKING:
     from replnet.histories import Observation
 
-DURATION_METRICS = {"staleness_age", "lag"}
-TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predicted")
+TABLE_HEADS = ("replica", "fresh", "", "lag, half of the time", "95 %", "latency", "missed", "main reason")
+LAGS = ("staleness_quantile(0.5)", "staleness_quantile(0.95)")
+MOST_SHOWN, WORST_SHOWN, BEST_SHOWN = 25, 15, 3  # replicas
+MOST_EXPLAINED = 8  # replicas whose reasons are told in sentences
+FRESH_ENOUGH = 0.99  # that no reason is told
+MOST_NAMED = 3  # replicas in a note
+
+Row = dict[str, Any]
 
 
 @commands.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
+@click.option("--all", "show_all", is_flag=True, help="Show all replicas, and all reasons.")
+@click.option("--within", metavar="TIME", help="Count the replicas whose publication latency is at most this: 65min.")
 @format_option()
-def observe(file: Path, source: str | None, form: str) -> int:
-    """Measure how fresh real replicas were, seen from outside.
+def observe(file: Path, source: str | None, show_all: bool, within: str | None, form: str) -> int:
+    """Measure how fresh real replicas were, and say why not fresher.
 
-    Clients who ask several of them are measured, too. FILE is what `replnet watch` has recorded, or CSV or Parquet: a
-    row per visit, with its time, the node and the version that the node had, such as a serial or a checksum; or a row
-    per change, with its time and node.
+    They are recorded from outside.
+
+    FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
+    version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
+    There is a line for each replica, the worst first, and one for clients who ask several of them.
     """
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure
-
     with progress_lines("reading the record, and following every replica"):
         observation = measure(file, source)
-    about = {"start": observation.start, "end": observation.end, "unit": "s" if observation.dated else None}
-    data = {
-        **about,
-        "changes": observation.changes,
-        "visits": observation.visits,
-        "rows": observation.rows,
-        "notes": observation.notes,
-    }
-    write(form, lambda: data, COLUMNS, observation.rows, lambda: _print(observation))
+    write(
+        form,
+        lambda: _data(observation),
+        COLUMNS,
+        observation.rows,
+        lambda: _print(observation, show_all, within),
+    )
     return FINE
 
 
-def _print(observation: Observation) -> None:
-    """Print the table of an observation to stdout, counts of changes and visits above it, doubts and notes below."""
-    visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
+def _data(observation: Observation) -> dict[str, Any]:
+    """Return an observation as JSON has it."""
+    return {
+        "start": observation.start,
+        "end": observation.end,
+        "unit": "s" if observation.dated else None,
+        "changes": observation.changes,
+        "visits": observation.visits,
+        "rows": observation.rows,
+        "replicas": [_replica_data(observation, name) for name in observation.replicas],
+        "reasons": [
+            {"replica": name, **asdict(reason)} for name in observation.replicas for reason in observation.reasons[name]
+        ],
+        "notes": observation.notes,
+    }
+
+
+def _replica_data(observation: Observation, name: str) -> dict[str, Any]:
+    """Return what JSON has of one replica: its name, what was measured, bounds of its freshness, the main reason."""
+    rows = observation.rows_of(name)
+    measured = {metric: row["measured"] for metric, row in rows.items()}
+    bounds = {key: rows["freshness"][key] for key in ("ci_low", "ci_high", "least", "most")}
+    return {"replica": name, **measured, **bounds, "main_reason": _main_reason(observation, name)}
+
+
+def _main_reason(observation: Observation, name: str) -> str:
+    """Return the main reason for which a replica was stale, in a few words; empty if it was as good as fresh."""
+    fresh = observation.rows_of(name)["freshness"]["measured"]
+    reasons = observation.reasons[name]
+    return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
+
+
+def _print(observation: Observation, show_all: bool, within: str | None) -> None:
+    """Print the lines of an observation to stdout, then reasons in sentences, and notes.
+
+    Of many replicas it has the worst and the best, unless `show_all`. `within` is the publication latency that is asked
+    for, as text, None if none is.
+    """
+    limit = None if within is None else time_in(within, "s" if observation.dated else None, "--within")
     over = duration(observation.end - observation.start, observation.dated)
-    echo(f"{count_text(observation.changes, 'change')} of the source over {over}; rows: {visits}\n")
+    names = observation.replicas
+    echo(
+        f"{count_text(observation.changes, 'change')} of the source over {over}, {count_text(len(names), 'replica')}, "
+        f"{_visit_words(observation)}\n"
+    )
+    shown = show_all or len(names) <= MOST_SHOWN
+    worst, best = (names, []) if shown else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
+    lines = [_line(observation, name) for name in worst]
+    if best:
+        between = observation.replicas[WORST_SHOWN:-BEST_SHOWN]
+        low, high = (f"{observation.rows_of(name)['freshness']['measured']:.4f}" for name in (between[0], between[-1]))
+        lines.append([f"... {len(between)} more", f"{low} .. {high}", "", "", "", "", "", "--all shows them"])
+        lines += [_line(observation, name) for name in best]
+    groups = list(dict.fromkeys(row.group for row in observation.found if row.group not in observation.copies))
+    lines += [_line(observation, group) for group in groups]
+    doubts = {bool(row.estimate.doubt) for row in observation.found if row.metric == "freshness"}
+    kinds = {False: "95 % interval", True: "bounds"}
+    heads = (*TABLE_HEADS[:2], " or ".join(kinds[doubt] for doubt in sorted(doubts)), *TABLE_HEADS[3:])
+    print_table(Table(heads, lines))
+    if limit is not None:
+        echo(
+            f"\n{observation.count_within(limit)} of {count_text(len(names), 'replica')} have a publication latency of "
+            f"at most {duration(limit, observation.dated)} (median over updates)"
+        )
+    _print_reasons(observation, len(names) if show_all else MOST_EXPLAINED)
+    echo()
+    for note in _notes(observation):
+        echo_note(note, "  ")
+
+
+def _visit_words(observation: Observation) -> str:
+    """Return how often nodes were visited, in words."""
+    from replnet.histories import span_text
+
+    if not observation.visit_gap:
+        return f"{sum(observation.visits.values()):,} changes of all nodes"
+    return (
+        f"{sum(observation.visits.values()):,} visits, each node about every "
+        f"{span_text(observation.visit_gap, observation.dated)}"
+    )
+
+
+def _line(observation: Observation, group: str) -> list[str]:
+    """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
+    rows, dated = observation.rows_of(group), observation.dated
+    from replnet.histories import LATENCY, span_text
+
+    def text(metric: str, write_value: Callable[[float], str]) -> str:
+        """Return the measured value of a metric as text; empty if there is no such row, "never" if it is infinite."""
+        if metric not in rows:
+            return ""
+        value = rows[metric]["measured"]
+        return "never" if value is None else write_value(value)
+
+    def time(value: float) -> str:
+        """Return a length of time as text."""
+        return span_text(value, dated) if value else "0"
+
+    lags = [text(metric, time) for metric in LAGS]
+    return [
+        group, text("freshness", lambda value: f"{value:.4f}"), _range(rows.get("freshness")), *lags,
+        text(LATENCY, time), text("missing_updates", lambda value: f"{value:.3g}"),
+        _main_reason(observation, group) if group in observation.copies else "",
+    ]  # fmt: skip
+
+
+def _range(row: Row | None) -> str:
+    """Return the confidence interval of a row as text, or its bounds if it has none; empty if it has neither."""
+    if row is None:
+        return ""
+    for low, high in (("ci_low", "ci_high"), ("least", "most")):
+        if row[low] is not None and row[high] is not None and row[low] != row[high]:
+            return f"{row[low]:.4f} .. {row[high]:.4f}"
+    return ""
+
+
+def _print_reasons(observation: Observation, most: int) -> None:
+    """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
+    from replnet.histories import Reason, percent
+
+    told: list[tuple[str, tuple[Reason, ...]]] = []
+    for name in observation.replicas:
+        fresh = observation.rows_of(name)["freshness"]["measured"]
+        if observation.reasons[name] and fresh < FRESH_ENOUGH:
+            told.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
+    if told:
+        echo()
+    for head, reasons in told[:most]:
+        sentences = (
+            reason.words if reason.kind in ("visits", "bursts") else f"{reason.words} ({percent(reason.share)})"
+            for reason in reasons
+        )
+        echo_note(" ".join([head, *sentences]))
+    if len(told) > most:
+        kinds = Counter(reasons[0].kind for _, reasons in told[most:])
+        counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        echo_note(f"... and {len(told) - most} more replicas ({counts}); --all tells of all.")
+
+
+def _notes(observation: Observation) -> Iterator[str]:
+    """Yield the notes of an observation: what the columns are, doubts of what is shown, and what the record lacks."""
+    from replnet.histories import ALL_REPLICAS, LATENCY
+
+    yield "lag: time since the first update that is missed, 0 while fresh, and its 95 % quantile over time"
+    yield "in brackets: the share of the stale time that a reason makes"
+    yield "latency: median time of an update from first seen anywhere to first seen here; missed: updates, on average"
+    shown = [row for row in observation.found if row.metric in ("freshness", LATENCY, *LAGS)]
     doubts: dict[str, list[str]] = {}
-    for row in observation.rows:
-        for note in filter(None, row["note"].split("; ")):
-            doubts.setdefault(note, []).append(f"{row['group']} {row['metric']}")
-    notes = [
-        note if len(rows) == len(observation.rows) else f"{', '.join(rows)}: {note}" for note, rows in doubts.items()
-    ]
-    lines = [_line(row, observation.dated) for row in observation.rows]
-    print_table(Table(TABLE_HEADS, lines, [*notes, *observation.notes]))
+    for row in shown:
+        reasons = [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
+        for doubt in filter(None, reasons):
+            doubts.setdefault(doubt, []).append(row.group)
+    for doubt, groups in doubts.items():
+        groups = [group for group in groups if group != ALL_REPLICAS]
+        if groups:
+            yield _with_groups(doubt, groups, len(observation.copies))
+    yield from observation.notes
 
 
-def _line(row: dict[str, Any], dated: bool) -> list[str]:
-    """Return the texts of a row in the order of TABLE_HEADS; `dated` says that times are in seconds, and get a unit."""
-
-    def value_text(name: str) -> str:
-        """Return the value in the column `name` as text, empty for None; as a duration if the metric is a time."""
-        value = row[name]
-        if value is None:
-            return ""
-        return duration(value, dated) if row["metric"] in DURATION_METRICS else f"{value:.4f}"
-
-    def span(low: str, high: str) -> str:
-        """Return the interval from the column `low` to the column `high` as text; "... or more" if `high` is None.
-
-        The text is empty if `low` is None, or if both ends are equal.
-        """
-        if row[low] is None or row[low] == row[high]:
-            return ""
-        return f"{value_text(low)} or more" if row[high] is None else f"{value_text(low)} .. {value_text(high)}"
-
-    return [row["group"], row["metric"], value_text("measured"), span("ci_low", "ci_high"), span("least", "most"),
-            value_text("predicted")]  # fmt: skip
+def _with_groups(doubt: str, groups: Iterable[str], count: int) -> str:
+    """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
+    names = list(groups)
+    if len(names) >= count:
+        return doubt
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} of {count} replicas: {doubt}"
+    return f"{', '.join(names)}: {doubt}"

@@ -146,6 +146,18 @@ def _watched_visits(path: Path) -> Any:
     return pd.DataFrame(visits, columns=["time", "node", "version"])
 
 
+def failed_visits(record: RecordSource) -> dict[str, Floats]:
+    """Return the times of the visits that failed, by node, from a history of `replnet watch`; none from other records."""
+    if not isinstance(record, str | Path) or Path(record).suffix != ".sqlite":
+        return {}
+    times: dict[str, list[float]] = {}
+    with VisitLog(Path(record)) as history:
+        for visit in history:
+            if visit.fault is not None:
+                times.setdefault(visit.node, []).append(visit.time)
+    return {node: np.array(instants) for node, instants in times.items()}
+
+
 def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
     """Yield each time in a column of a table, after its place in the record, such as "NAME: row 1"."""
     return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))

@@ -1,0 +1,260 @@
+"""Reasons in words: whole sentences on why each replica was stale, and a few words for a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import final
+
+import numpy as np
+
+from replnet.histories.reasons import Kind, Phase, StaleTime, bursts, phase_of, shares, stale_time
+from replnet.histories.seen_copies import SeenCopies, SeenUpdates
+from replnet.histories.upstreams import upstreams
+from replnet.laws import Floats
+from replnet.text import count_text
+
+LEAST_SHARE = 0.05  # of the stale time, of a reason that is told
+LEAST_BESIDE_PHASE = 0.2  # of the interval, where a phase is told
+LEAST_BURSTS = 0.05  # relative change of staleness
+WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
+NARROW_BOUNDS = 0.1  # that visits should come to
+LONGEST_OUTLOOK = 10.0  # times the record, for which a drift of clocks is told
+MOST_DATES = 3  # outages that are told one by one
+
+LENGTHS = ((365.25 * 86_400, 2.0, "years"), (86_400.0, 2.0, "days"), (3600.0, 1.0, "h"), (60.0, 1.0, "min"))
+CLOCK_SPANS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
+
+
+@final
+@dataclass(frozen=True)
+class Reason:
+    """A reason for which a replica was stale: its `kind`, its `share` of the stale time, and what to say of it.
+
+    `brief` is a few words for a table, and `words` are whole sentences. `since` and `until` bound an outage, and
+    `since` is the last arrival of a dead replica; else they are None. The share of `visits`, which only make the others
+    uncertain, and of `bursts`, which says how much staler they make a replica, is not part of the sum.
+    """
+
+    kind: Kind
+    share: float
+    brief: str
+    words: str
+    since: float | None = None
+    until: float | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Circumstances:
+    """What reasons need of an observation: its `span` of time, whether that is `dated`, and how it was visited.
+
+    `visit_gap` is the usual time between two visits of a node (0 in a record of changes), `changes` how many updates
+    the source had, and `faults` are the times of failed visits, by replica.
+    """
+
+    span: tuple[float, float]
+    dated: bool
+    visit_gap: float
+    changes: int
+    faults: Mapping[str, Floats]
+
+    @property
+    def update_gap(self) -> float:
+        """The mean time between two updates of the source."""
+        return (self.span[1] - self.span[0]) / self.changes
+
+
+def reasons_of(
+    updates: SeenUpdates,
+    copies: Mapping[str, SeenCopies],
+    freshness: Mapping[str, tuple[float, float, float]],
+    around: Circumstances,
+) -> dict[str, tuple[Reason, ...]]:
+    """Return the reasons why each replica was stale, by name: the main one first.
+
+    `copies` and `freshness`, as measured and its bounds, are those of all replicas by name.
+    """
+    from_whom = upstreams(updates, copies, around.visit_gap) if around.visit_gap else {}
+    found = {}
+    for name, held in copies.items():
+        upstream = from_whom.get(name)
+        parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
+        releases = (updates if upstream is None else copies[upstream]).middle
+        inside = (held.seen > around.span[0]) & np.isfinite(held.before)
+        phase = phase_of(parts, releases, held.middle[inside])
+        reasons = sorted(
+            _reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share
+        )
+        if phase is None:
+            reasons += _bursts(bursts(parts, updates.middle))
+        found[name] = (*_seldom_visited(freshness[name], around), *reasons)
+    return found
+
+
+def _reasons(
+    name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances
+) -> Iterator[Reason]:
+    """Yield the reasons of a replica whose share of its stale time is worth telling, in no order.
+
+    `phase` is that of locked clocks, if any, and `fresh` how fresh the replica was.
+    """
+    parts_by_kind = shares(parts, phase)
+    # What the best phase leaves is worth a word only if it is much.
+    told_phase = phase if parts_by_kind.get("phase", 0.0) >= LEAST_SHARE else None
+    for kind, share in parts_by_kind.items():
+        if share < (LEAST_BESIDE_PHASE if kind == "interval" and told_phase else LEAST_SHARE):
+            continue
+        if kind == "upstream":
+            yield _upstream(share, parts)
+        elif kind == "dead":
+            yield _death(share, name, parts, around)
+        elif kind == "outage":
+            yield _outages(share, name, parts, around)
+        elif kind == "phase" and phase is not None:
+            yield _phase(share, phase, 1 - (1 - fresh) * (1 - share), around)
+        elif kind == "delay":
+            length = span_text(parts.least_wait, around.dated)
+            words = f"No update arrives in less than {length}, however often it pulls."
+            yield Reason("delay", share, f"updates take {length} to arrive", words)
+        else:
+            yield _interval(share, parts, told_phase, around)
+
+
+def _seldom_visited(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
+    """Yield the reason that visits were too seldom to tell, if the bounds of freshness are wide.
+
+    `freshness` is as measured, and the least and the most that it may have been.
+    """
+    _, least, most = freshness
+    width = most - least
+    if not around.visit_gap or width <= WIDE_BOUNDS:
+        return
+    gap = span_text(around.visit_gap, around.dated)
+    wish = span_text(_round_down(around.visit_gap * NARROW_BOUNDS / width, around.dated), around.dated)
+    words = (
+        f"Visited every {gap}, too seldom to tell: freshness lies between {least:.2g} and {most:.2g}; "
+        f"visit every {wish}."
+    )
+    yield Reason("visits", 0.0, "visited too seldom to tell", words)
+
+
+def _round_down(length: float, dated: bool) -> float:
+    """Return a round length of time that is about as long, or shorter: one of a clock's if `dated`, in seconds."""
+    if dated:
+        return float(max((span for span in CLOCK_SPANS if span <= 1.25 * length), default=CLOCK_SPANS[0]))
+    power = 10.0 ** math.floor(math.log10(length))
+    return power * max(step for step in (1.0, 2.0, 5.0) if step * power <= max(1.25 * length, power))
+
+
+def _upstream(share: float, parts: StaleTime) -> Reason:
+    """Return the reason that a replica pulls from another one, which was stale itself for a `share` of the stale time."""
+    words = (
+        f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time {parts.upstream} "
+        "was stale as well."
+    )
+    return Reason("upstream", share, f"pulls from {parts.upstream}", words)
+
+
+def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
+    """Return the reason that nothing comes to a replica any more."""
+    since = float(parts.arrived[parts.is_last][-1])
+    missing = parts.end - since
+    words = f"Nothing has come since {time_text(since, around.dated)}, for {span_text(missing, around.dated)}."
+    if parts.never_came:
+        words = f"Nothing has come at all, of {count_text(parts.never_came, 'update')}."
+    words += _faults_text(around.faults.get(name), since, parts.end)
+    return Reason("dead", share, f"dead since {day_text(since, around.dated)}", words, since=since)
+
+
+def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
+    """Return the reason that a replica did not pull for much longer than it usually does not."""
+    here = parts.is_long & ~parts.is_last
+    begins, ends = parts.available[here], parts.until[here]
+    length = span_text(float((ends - begins).sum()), around.dated)
+    usual = span_text(2 * float(parts.waits[parts.is_usual].mean()), around.dated)
+    dates = ", ".join(
+        f"{time_text(begin, around.dated)} to {time_text(end, around.dated)}"
+        for begin, end in zip(begins[:MOST_DATES].tolist(), ends[:MOST_DATES].tolist(), strict=True)
+    )
+    more = f" and {begins.size - MOST_DATES} times more" if begins.size > MOST_DATES else ""
+    words = f"No pull came through from {dates}{more}, where it usually pulls about every {usual}."
+    words += _faults_text(around.faults.get(name), float(begins[0]), float(ends[0]))
+    brief = f"no pull for {length} from {day_text(float(begins[0]), around.dated)}"
+    if begins.size > 1:
+        brief = f"{begins.size} outages, {length}"
+    return Reason("outage", share, brief, words, since=float(begins[0]), until=float(ends[-1]))
+
+
+def _faults_text(faults: Floats | None, since: float, until: float) -> str:
+    """Return a sentence on failed visits from `since` to `until`, empty if there was none; `faults` are their times."""
+    count = 0 if faults is None else int(np.count_nonzero((faults >= since) & (faults <= until)))
+    return f" {count_text(count, 'visit')} failed in that time." if count else ""
+
+
+def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Reason:
+    """Return the reason that pulls come in a bad phase, where a better one would make it as fresh as `best`."""
+    dated = around.dated
+    early = phase.span - phase.offset
+    is_early = early < phase.offset
+    side = f"{span_text(early if is_early else phase.offset, dated)} {'before' if is_early else 'after'} the release"
+    lasts = "The two keep in step."
+    if phase.lasts < LONGEST_OUTLOOK * (around.span[1] - around.span[0]):
+        lasts = f"The two drift, so that the pull passes the release in {span_text(phase.lasts, dated)}."
+    words = (
+        f"Its pull runs {side} that comes every {span_text(phase.period, dated)}; "
+        f"{span_text(phase.best_offset, dated)} after it would be fresh {percent(best)}. {lasts}"
+    )
+    return Reason("phase", share, f"pulls {side}", words)
+
+
+def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circumstances) -> Reason:
+    """Return the reason that updates come faster than a replica pulls; at a better `phase`, if clocks are locked."""
+    waits = parts.waits[parts.is_usual]
+    changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
+    if phase is not None:
+        return Reason("interval", share, "pulls too rarely", f"At a better phase this much is left; {changes}")
+    if not waits.size:
+        return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
+    wait = span_text(float(waits.mean()), around.dated)
+    every = span_text(2 * float(waits.mean() - parts.least_wait), around.dated)
+    words = f"An update waits {wait} for its pull, as if it pulled every {every}; {changes}"
+    return Reason("interval", share, f"pulls about every {every}", words)
+
+
+def _bursts(change: float) -> Iterator[Reason]:
+    """Yield the reason that the source changes in bursts, or evenly, if that changes staleness; relative `change`."""
+    if abs(change) >= LEAST_BURSTS:
+        how = "evenly, which makes it" if change > 0 else "in bursts, which leaves it"
+        amount = f"{percent(abs(change / (1 - change)))} {'staler' if change > 0 else 'less stale'}"
+        words = f"The source changes {how} {amount} than updates at random would."
+        yield Reason("bursts", change, "even updates" if change > 0 else "bursts of updates", words)
+
+
+# ---- Times in words
+
+
+def span_text(length: float, dated: bool) -> str:
+    """Return a length of time as a text of two figures or so; with a unit if `dated`, when it is in seconds."""
+    size, unit = 1.0, "s" if dated else ""
+    if dated:
+        size, unit = next(((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit))
+    value = length / size
+    return f"{value:,.0f} {unit}".strip() if value >= 10 else f"{value:.2g} {unit}".strip()
+
+
+def percent(share: float) -> str:
+    """Return a share as text in percent, with two figures where that is below 10 %."""
+    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def time_text(time: float, dated: bool) -> str:
+    """Return an instant as a text: a date and a time of day if `dated`, when it is in seconds since 1970."""
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if dated else f"{time:.5g}"
+
+
+def day_text(time: float, dated: bool) -> str:
+    """Return an instant as a text: a date if `dated`, when it is in seconds since 1970."""
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" if dated else f"{time:.5g}"

@@ -1,0 +1,240 @@
+"""Why a replica was stale: the parts of its stale time, each with its reason.
+
+A copy that misses a first update, there to be pulled from t on, until the next copy comes at b waits for b - t. Of the
+time in which it was stale
+
+    upstream   until t, if it pulls from another replica that got the update at t only (upstreams.py)         (1)
+    dead       after t, for the last copy of all, if that is longer than pulls take here                      (2)
+    outage     after t, for other copies with such a wait                                                     (3)
+    phase      what another phase would save, where the source and the pulls keep clocks that are locked      (4)
+    delay      from t to t + d, where d is the least of all waits, if clocks are not locked                   (5)
+    interval   the rest: no update comes before the next pull                                                 (6)
+
+so that the shares add up to 1. A wait is longer than pulls take here if it is above 6 times the upper quartile of all
+waits, and twice the next shorter one: of exponential pulls, one in 4,000 is above the first. Besides, for (6),
+
+    bursts     how much staler the source's intervals make replicas than Poisson updates of that rate would   (7)
+
+With locked clocks, waits are w = k g + r, where phases come again after g (locked_clocks.py), and pulls that are s
+later make them k g + (r + s mod g). The best s is that with the least sum; pulls are better put g / 24 after the
+release, if that is not within its jitter, so that it need not be met.
+Instants are the middles between visits (seen_copies.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, final
+
+import numpy as np
+
+from replnet.histories.audit import predictions_by_waits
+from replnet.histories.locked_clocks import Lock, clock, phase_lock
+from replnet.histories.seen_copies import SeenCopies, SeenUpdates
+from replnet.laws import Empirical, Exponential, Flags, Floats
+
+Kind = Literal["visits", "upstream", "dead", "outage", "phase", "delay", "interval", "bursts"]
+
+LONGEST_WAIT = 6.0  # times the upper quartile of all waits
+FEWEST_WAITS = 8  # for a quartile, or for a least wait to say something
+LONGEST_OF_FEW = 4.0  # times the longest of fewer waits
+CLEARLY_LONGER = 2.0  # times the next shorter wait
+MISSED_BY_THE_DEAD = 3  # updates, of a replica that never got any
+FEWEST_FOR_BURSTS = 20  # waits
+MARGIN = 24  # the part of a period after a release at which a pull meets it safely
+
+
+@final
+@dataclass(frozen=True)
+class Phase:
+    """The phase of pulls against releases, of which there is one each `period`: they are `offset` after a release.
+
+    Phases come again after `span`, a whole part of the period. At `best_offset` pulls would save `saved` of the stale
+    time. The offset grows by `drift` per unit of time; 0 if it stays, as far as the record tells.
+    """
+
+    period: float
+    span: float
+    offset: float
+    best_offset: float
+    saved: float
+    drift: float
+
+    @property
+    def lasts(self) -> float:
+        """The time until the pulls pass the release, as the clocks drift; infinite if they do not."""
+        if self.drift == 0:
+            return math.inf
+        return (self.span - self.offset) / self.drift if self.drift > 0 else self.offset / -self.drift
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StaleTime:
+    """The stale time of a replica between `start` and `end`, in arrays with an element per copy that missed an update.
+
+    A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be pulled
+    from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source). `is_last`
+    says that no other copy came. Visits, every `visit_gap`, see no more exactly when things happened.
+    """
+
+    start: float
+    end: float
+    arrived: Floats
+    begin: Floats
+    until: Floats
+    available: Floats
+    is_last: Flags
+    never_came: int  # updates in the time, if no copy ever came; else 0
+    upstream: str | None
+    visit_gap: float
+
+    @cached_property
+    def total(self) -> float:
+        """The time in which the replica was stale."""
+        return float(np.sum(self.until - self.begin))
+
+    @cached_property
+    def own(self) -> Floats:
+        """The stale time of each copy in which there was an update to be pulled."""
+        return np.maximum(self.until - np.maximum(self.begin, self.available), 0.0)
+
+    @cached_property
+    def waits(self) -> Floats:
+        """The time from when each missed update could be pulled to the next copy, also before `start`."""
+        return np.maximum(self.until - self.available, 0.0)
+
+    @cached_property
+    def is_long(self) -> Flags:
+        """A mask of the copies that were not replaced for longer than pulls take here, (2) and (3)."""
+        usual = np.sort(self.waits[~self.is_last])
+        if not usual.size:
+            return self.is_last & (self.never_came >= MISSED_BY_THE_DEAD)
+        if usual.size < FEWEST_WAITS:
+            bound = max(LONGEST_OF_FEW * float(usual[-1]), 3 * self.visit_gap)
+            return self.is_last & (self.waits > bound)
+        bound = max(LONGEST_WAIT * float(np.quantile(usual, 0.75)), 3 * self.visit_gap)
+        stands_out = (usual[1:] > bound) & (usual[1:] > CLEARLY_LONGER * usual[:-1])
+        least = float(usual[1:][stands_out][0]) if np.any(stands_out) else math.inf
+        return np.where(self.is_last, self.waits > bound, self.waits >= least)
+
+    @cached_property
+    def is_usual(self) -> Flags:
+        """A mask of the copies that the next one replaced about as soon as any."""
+        return ~self.is_long & ~self.is_last
+
+    @cached_property
+    def least_wait(self) -> float:
+        """The least time that an update took to come, over all copies; 0 if there are too few."""
+        waits = self.waits[self.is_usual]
+        return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
+
+    def share(self, amount: float) -> float:
+        """Return an amount of time as a share of the stale time; 0 if there is none."""
+        return amount / self.total if self.total else 0.0
+
+
+def stale_time(
+    updates: SeenUpdates, copies: Mapping[str, SeenCopies], name: str, upstream: str | None,
+    span: tuple[float, float], visit_gap: float,
+) -> StaleTime:  # fmt: skip
+    """Return the stale time of the replica `name` in a `span` of time, from its begin to its end.
+
+    `copies` are those of all replicas, by name; it pulls from the replica `upstream`, or from the source if that is
+    None. `visit_gap` is the usual time between two visits of a node.
+    """
+    start, end = span
+    held = copies[name]
+    until = np.append(held.middle[1:], held.last_visit)
+    missed = updates.first_missed(held.number, updates.middle)
+    available = missed
+    if upstream is not None:
+        available = np.maximum(missed, copies[upstream].first_with(held.number + 1, copies[upstream].middle))
+    begin, stop = np.maximum(np.maximum(held.middle, missed), start), np.minimum(until, end)
+    is_last = np.arange(until.size) == until.size - 1
+    # An update that came and was fetched between the same two visits made nothing stale for long, but was waited for.
+    stale = (begin < stop) | (~is_last & (np.append(np.diff(held.number), 0) > 0) & (until > start) & (until <= end))
+    begin = np.minimum(begin, stop)
+    count = int(np.count_nonzero((updates.seen > start) & (updates.seen <= end)))
+    return StaleTime(
+        start, end, held.middle[stale], begin[stale], stop[stale], available[stale], is_last[stale],
+        count if held.number[0] == held.number[-1] else 0, upstream, visit_gap,
+    )  # fmt: skip
+
+
+def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | None:
+    """Return the phase of a replica's pulls against the `releases` of what it pulls, (4); None if no clocks are locked.
+
+    `releases` and `arrivals` are ascending instants.
+    """
+    usual = parts.is_usual
+    if min(releases.size, arrivals.size, np.count_nonzero(usual)) < FEWEST_WAITS:
+        return None
+    clocks = [clock(np.unique(times), 4 * parts.visit_gap) for times in (releases, arrivals)]
+    first, second = clocks
+    lock = None if first is None or second is None else phase_lock(first, second)
+    if first is None or lock is None:
+        return None
+    waits = parts.waits[usual]
+    phases = waits % lock.span
+    shifts = -np.quantile(phases, np.linspace(0, 1, 101), method="nearest")
+    sums = [float(((phases + shift) % lock.span).sum()) for shift in shifts]
+    best = float(shifts[int(np.argmin(sums))])
+    offset = float(np.median((phases + best) % lock.span))
+    later = max(lock.span / MARGIN - offset, 0.0)
+    saved = float(waits.sum() - (waits - phases + (phases + best + later) % lock.span).sum())
+    return Phase(
+        first.period, lock.span, (offset - best) % lock.span, offset + later,
+        min(max(saved, 0.0), float(parts.own[usual].sum())), _drift(parts, lock),
+    )  # fmt: skip
+
+
+def _drift(parts: StaleTime, lock: Lock) -> float:
+    """Return by how much the phase of the pulls grows per unit of time; 0 if that may be chance, or visits cause it."""
+    times, phases = (amounts[parts.is_usual] for amounts in (parts.until, parts.waits))
+    phases = np.unwrap(phases, period=lock.span)
+    times = times - times.mean()
+    slope = float(times @ phases / (times @ times))
+    scatter = phases - phases.mean() - slope * times
+    error = math.sqrt(float(scatter @ scatter) / (times.size - 2) / float(times @ times))
+    moved = abs(slope) * float(np.ptp(times))
+    return slope if abs(slope) > 4 * error and moved > max(parts.visit_gap, 0.01 * lock.span) else 0.0
+
+
+def bursts(parts: StaleTime, instants: Floats) -> float:
+    """Return how much staler a replica was by the source's intervals than Poisson updates would make it, (7).
+
+    It is relative to the staleness by the source's intervals; negative if bursts leave it fresher. `instants` are those
+    of the source's updates. It is 0 if there are too few of either.
+    """
+    waits, gaps = parts.waits[parts.is_usual], np.diff(np.unique(instants))
+    if min(waits.size, gaps.size) < FEWEST_FOR_BURSTS:
+        return 0.0
+    law = Empirical(gaps)
+    by_intervals = predictions_by_waits(law, waits)["staleness"]
+    by_poisson = predictions_by_waits(Exponential(rate=law.rate), waits)["staleness"]
+    return 1 - by_poisson / by_intervals if by_intervals else 0.0
+
+
+def shares(parts: StaleTime, phase: Phase | None) -> dict[Kind, float]:
+    """Return the share of the stale time for each reason that has one, (1) to (6); they add up to 1.
+
+    `phase` is that of locked clocks, if any.
+    """
+    own, usual = parts.own, ~parts.is_long
+    amounts: dict[Kind, float] = {
+        "upstream": parts.total - float(own.sum()),
+        "dead": float(own[parts.is_long & parts.is_last].sum()),
+        "outage": float(own[parts.is_long & ~parts.is_last].sum()),
+    }
+    rest = float(own[usual].sum())
+    if phase is not None:
+        amounts["phase"] = min(phase.saved, rest)
+    elif parts.least_wait > parts.visit_gap:
+        inside = np.minimum(parts.until, parts.available + parts.least_wait) - np.maximum(parts.begin, parts.available)
+        amounts["delay"] = float(np.maximum(inside, 0.0)[usual].sum())
+    amounts["interval"] = rest - amounts.get("phase", 0.0) - amounts.get("delay", 0.0)
+    return {kind: parts.share(amount) for kind, amount in amounts.items() if amount > 0}
