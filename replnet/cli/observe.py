@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import FINE, commands, format_option
+from replnet.cli.main import DIFFERS, FINE, commands, format_option
 from replnet.cli.output import echo, echo_note, print_table, write
-from replnet.cli.progress import progress_lines
+from replnet.cli.progress import progress, progress_lines
 from replnet.show import Table
 from replnet.text import count_text, duration, time_in
 
 if TYPE_CHECKING:
-    from replnet.histories import Observation
+    from replnet.histories import Observation, Proposal, Proposals
 
 TABLE_HEADS = ("replica", "fresh", "", "lag, half of the time", "95 %", "latency", "missed", "main reason")
 LAGS = ("staleness_quantile(0.5)", "staleness_quantile(0.95)")
@@ -25,6 +25,8 @@ MOST_SHOWN, WORST_SHOWN, BEST_SHOWN = 25, 15, 3  # replicas
 MOST_EXPLAINED = 8  # replicas whose reasons are told in sentences
 FRESH_ENOUGH = 0.99  # that no reason is told
 MOST_NAMED = 3  # replicas in a note
+
+DURATION_METRICS = {"staleness_age", "lag"}
 
 Row = dict[str, Any]
 
@@ -34,8 +36,10 @@ Row = dict[str, Any]
 @click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
 @click.option("--all", "show_all", is_flag=True, help="Show all replicas, and all reasons.")
 @click.option("--within", metavar="TIME", help="Count the replicas whose publication latency is at most this: 65min.")
+@click.option("--target", metavar="'METRIC >= X'",
+              help="Say what to change so that replicas meet this, such as 'freshness >= 0.9' or 'lag <= 20min'.")  # fmt: skip
 @format_option()
-def observe(file: Path, source: str | None, show_all: bool, within: str | None, form: str) -> int:
+def observe(file: Path, source: str | None, show_all: bool, within: str | None, target: str | None, form: str) -> int:
     """Measure how fresh real replicas were, and say why not fresher.
 
     They are recorded from outside.
@@ -43,24 +47,34 @@ def observe(file: Path, source: str | None, show_all: bool, within: str | None, 
     FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
     version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
     There is a line for each replica, the worst first, and one for clients who ask several of them.
+
+    With --target it proposes, for each replica that misses that, the cheapest change of its pulls that would have met it,
+    with a line of cron and of a systemd timer; the exit code is 1 if any replica misses it.
     """
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure
+    from replnet.histories import propose
+
     with progress_lines("reading the record, and following every replica"):
         observation = measure(file, source)
-    write(
-        form,
-        lambda: _data(observation),
-        COLUMNS,
-        observation.rows,
-        lambda: _print(observation, show_all, within),
-    )
-    return FINE
+    proposals = None
+    if target is not None:
+        with progress() as report:
+            proposals = propose(observation, target, progress=report)
+
+    def show() -> None:
+        """Print the lines of the observation, and then the proposals, if any were asked for."""
+        _print(observation, show_all, within)
+        if proposals is not None:
+            _print_proposals(observation, proposals, len(proposals.found) if show_all else MOST_SHOWN)
+
+    write(form, lambda: _data(observation, proposals), COLUMNS, observation.rows, show)
+    return DIFFERS if proposals is not None and proposals.missed else FINE
 
 
-def _data(observation: Observation) -> dict[str, Any]:
-    """Return an observation as JSON has it."""
-    return {
+def _data(observation: Observation, proposals: Proposals | None) -> dict[str, Any]:
+    """Return an observation, and the proposals if there are any, as JSON has it."""
+    data = {
         "start": observation.start,
         "end": observation.end,
         "unit": "s" if observation.dated else None,
@@ -73,6 +87,9 @@ def _data(observation: Observation) -> dict[str, Any]:
         ],
         "notes": observation.notes,
     }
+    if proposals is not None:
+        data |= {"target": proposals.target.text, "missed": proposals.missed, "proposals": proposals.rows}
+    return data
 
 
 def _replica_data(observation: Observation, name: str) -> dict[str, Any]:
@@ -207,7 +224,9 @@ def _notes(observation: Observation) -> Iterator[str]:
     shown = [row for row in observation.found if row.metric in ("freshness", LATENCY, *LAGS)]
     doubts: dict[str, list[str]] = {}
     for row in shown:
-        reasons = [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
+        reasons = (
+            [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
+        )
         for doubt in filter(None, reasons):
             doubts.setdefault(doubt, []).append(row.group)
     for doubt, groups in doubts.items():
@@ -225,3 +244,50 @@ def _with_groups(doubt: str, groups: Iterable[str], count: int) -> str:
     if len(names) > MOST_NAMED:
         return f"{len(names)} of {count} replicas: {doubt}"
     return f"{', '.join(names)}: {doubt}"
+
+
+# ---- Proposals
+
+PROPOSAL_HEADS = ("replica", "would be", "95 % interval", "emulated", "requests", "change")
+
+
+def _print_proposals(observation: Observation, proposals: Proposals, most: int) -> None:
+    """Print what to change for the target, at most so many proposals, and the lines of cron and timers that do it."""
+    text, replicas = proposals.target.text, len(observation.copies)
+    missed = sum(name in observation.copies for name in proposals.missed)
+    if not missed:
+        echo(f"\nEvery replica meets {text}: there is nothing to change.")
+        return
+    echo(
+        f"\n{missed} of {count_text(replicas, 'replica')} {'misses' if missed == 1 else 'miss'} {text}. What would do:\n"
+    )
+    is_time = proposals.target.metric in DURATION_METRICS
+
+    def value_text(value: float | None) -> str:
+        """Return a value of the target's metric as text, empty for None."""
+        if value is None:
+            return ""
+        return duration(value, observation.dated) if is_time else f"{value:.4f}"
+
+    lines = []
+    for row in (proposal.data() for proposal in proposals.found[:most]):
+        ends = [value_text(row[end]) for end in ("ci_low", "ci_high")]
+        lines.append([
+            row["group"], value_text(row["expected"]), " .. ".join(ends) if all(ends) else "",
+            value_text(row["emulated"]), row["requests"], row["change"],
+        ])  # fmt: skip
+    print_table(Table(PROPOSAL_HEADS, lines))
+    if len(proposals.found) > most:
+        echo(f"... and {len(proposals.found) - most} more; --all shows them")
+    _print_timers([proposal for proposal in proposals.found[:most] if proposal.meets and proposal.schedule])
+
+
+def _print_timers(proposals: list[Proposal]) -> None:
+    """Print the lines of cron and of systemd timers for these proposals, which have schedules; the same are one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for proposal in proposals:
+        if proposal.schedule is not None and proposal.schedule.cron:
+            names.setdefault((proposal.schedule.cron, proposal.schedule.timer), []).append(proposal.group)
+    if names:
+        echo("\nAs lines of cron (CRON_TZ=UTC) and of systemd timers:\n")
+        echo("\n".join(f"  {cron:30} {timer:45} # {', '.join(groups)}" for (cron, timer), groups in names.items()))

@@ -30,6 +30,7 @@ Visits from outside:
     upstreams      which replicas pull from another replica, and not from the source
     reasons        why a replica was stale: the parts of its stale time, each with its reason
     reason_words   reasons in words: whole sentences, and a few words for a table
+    proposals      what to change so that replicas meet a target: when and how often they pull, or how many are asked
 """
 
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
     from replnet.histories.history import DAY, tail
     from replnet.histories.observing import ALL_REPLICAS, COLUMNS, LATENCY, Observation, observe
+    from replnet.histories.proposals import PROPOSED, Proposal, Proposals, propose
     from replnet.histories.reason_words import Reason, percent, span_text
     from replnet.histories.seen_copies import SeenCopies, SeenUpdates
     from replnet.histories.times import read_time

@@ -29,5 +29,6 @@ if TYPE_CHECKING:
         size,
     )
     from replnet.lab.inverse.system import GAIN_METRICS, Optimise, SIZE_METRICS
+    from replnet.lab.inverse.targets import read_target
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)
