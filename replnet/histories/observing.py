@@ -36,6 +36,7 @@ from replnet.histories.history import are_dates
 from replnet.histories.visits import RecordSource, Visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
+from replnet.run import TabularResult
 from replnet.text import FieldError, duration
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class ObservedRow:
 
 
 @final
-@dataclass(frozen=True)
-class Observation:
+@dataclass(frozen=True, repr=False)
+class Observation(TabularResult):
     """The freshness of all replicas, over the time in which all nodes were visited and had versions of the source.
 
     That time is from `start` to `end`; in it, `changes` is the number of changes of the source, and `visits` the number
@@ -110,9 +111,6 @@ class Observation:
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=list(COLUMNS))
-
-    def __str__(self) -> str:
-        return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
 
 
 def observe(record: RecordSource, source: str | None = None) -> Observation:

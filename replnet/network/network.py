@@ -24,6 +24,7 @@ from replnet.text import (
     file_path,
     is_installed,
     node_of,
+    outline,
     override,
     problem_at,
     read_yaml,
@@ -181,7 +182,7 @@ class Network:
     def __repr__(self) -> str:
         options = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)
         fields = {key: value for key, value in options.items() if key not in ("kind", "nodes", "links", "pools")}
-        return f"{self.kind}({', '.join(f'{key}={value!r}' for key, value in fields.items())})"
+        return f"{self.kind}({', '.join(f'{key}={outline(value)}' for key, value in fields.items())})"
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
