@@ -85,6 +85,6 @@ if TYPE_CHECKING:
         rate_for,
     )
     from replnet.ages.transients import SINCE, SinceCut, SinceEmpty, SinceFresh
-    from replnet.ages.weights import AGE, ONE, Weight, geometric_points, threshold, weight
+    from replnet.ages.weights import AGE, ONE, Weight, geometric_points, threshold, weight, weight_of
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -155,16 +155,58 @@ def expression(text: str) -> Weight:
 
     Raises FieldError if it cannot be read, is infinite at 0, or is negative or undefined at some age.
     """
-    w = compile_function(text, FIELD)
+    return _from_function(compile_function(text, FIELD), text, FIELD)
+
+
+def weight_of(function: Callable[[Any], Any], name: str, text: str) -> Weight:
+    """Return a function of an age as a weight function with its integrals; it may take arrays of ages or only numbers.
+
+    `name` is what errors call the function, and `text` that of the weight, which no other has. Raises FieldError if the
+    function fails, or if it is infinite at 0, negative or undefined at some age.
+    """
+
+    def at(x: float) -> float:
+        try:
+            return float(function(x))
+        except OverflowError:
+            return math.inf
+        except Exception as error:  # whatever a function of others raises
+            wrong = f"{name} fails at an age of {x:g}: {type(error).__name__}: {error}"
+            raise FieldError("measure", wrong, "a number at every age of 0 or more") from None
+
+    def one_by_one(x: Array) -> Array:
+        x = np.asarray(x, dtype=float)
+        return np.array([at(age) for age in x.ravel().tolist()], dtype=float).reshape(x.shape)
+
+    def at_once(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(np.asarray(x, dtype=float)), dtype=float)
+
+    on_grid = one_by_one(GRID)
+    try:
+        takes_arrays = np.array_equal(at_once(GRID), on_grid, equal_nan=True)
+    except Exception:  # whatever a function of numbers raises for an array
+        takes_arrays = False
+    return _from_function(at_once if takes_arrays else one_by_one, text, "measure", name)
+
+
+def _from_function(w: Function, text: str, subject: str, name: str | None = None) -> Weight:
+    """Return the weight w, a function from arrays to arrays of floats, with its integrals; its text is `text`.
+
+    Raises FieldError, which names `subject`, if it is infinite at 0, or is negative or undefined at some age. `name` is
+    what the error calls it, by default its text.
+    """
+    shown = repr(text) if name is None else name
     on_grid = np.asarray(w(GRID))
     if (wrong := np.isnan(on_grid) | (on_grid < 0)).any():
         x = float(GRID[wrong][0])
-        raise FieldError(FIELD, f"{text!r} is not a cost at x = {x:g}", "a number of 0 or more at every age")
+        raise FieldError(subject, f"{shown} is not a cost at x = {x:g}", "a number of 0 or more at every age")
     if not np.isfinite(on_grid[0]):
-        raise FieldError(FIELD, f"{text!r} is infinite at 0", "a weight that is finite there")
+        raise FieldError(subject, f"{shown} is infinite at 0", "a weight that is finite there")
     near, far = (float(w(x)) for x in (FAR**0.5, FAR))
     # What still moves over 150 powers of ten grows without bound, or vanishes.
-    limit = far if abs(far - near) <= 1e-9 * near else math.inf if far > near else 0.0
+    settles = math.isfinite(near) and abs(far - near) <= 1e-9 * near
+    limit = far if settles else math.inf if far > near or math.isinf(near) else 0.0
     growing_curve = GrowingCurve(
         lambda upto: relative_fit(w, np.array([0.0, *geometric_points(upto, GRID[1], 2.0), upto]))
     )

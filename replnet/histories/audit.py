@@ -29,7 +29,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import final
+from functools import cached_property
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -43,7 +44,11 @@ from replnet.histories.replay import conditional_age_shares, replay, statistics_
 from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Empirical, Exponential, Floats, Law
 from replnet.measure import Estimate, ratio
+from replnet.run import TabularResult
 from replnet.text import FieldError, real, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BATCHES = 32
 FEWEST_EVENTS = 10  # of updates, and of downloads, in the window
@@ -54,8 +59,8 @@ CHANCE_QUANTILES = (0.025, 0.975)
 
 
 @final
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(TabularResult):
     """The result of an audit of one replica: how stale it was, what models predict, and which assumptions hold.
 
     It covers the time from `start` to `end`, with the numbers of `updates` and `downloads` in it. By metric, it has the
@@ -81,6 +86,26 @@ class Audit:
     def dated(self) -> bool:
         """Whether the times are seconds since 1970."""
         return are_dates(np.array([self.start, self.end]))
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The measured value of each metric with its interval, and what each model predicts, as a DataFrame."""
+        import pandas as pd
+
+        rows = [
+            {
+                "metric": metric,
+                "measured": estimate.value,
+                "ci_low": estimate.low,
+                "ci_high": estimate.high,
+                **self.predicted.get(metric, {}),
+            }
+            for metric, estimate in self.measured.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _words(self) -> str:
+        return self.conclusion
 
     def check(self, assumption: str) -> Check:
         """Return the check whose assumption has this text; raise StopIteration if there is none."""

@@ -23,9 +23,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,11 @@ from replnet.lab.papers import MOST_VISITS, rate_estimators
 from replnet.laws import Floats, Law, law
 from replnet.measure import FEWEST_REPLICATIONS, Estimate, ratio
 from replnet.processes import independent_law
+from replnet.run import TabularResult
 from replnet.text import FieldError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LIKELIHOOD_DROP = 1.9207294103470622  # of its logarithm, with chance 0.05: half the quantile of chi squared
 EQUAL_SPREAD = 0.01  # spread of lengths, over their mean, up to which visits count as equally far apart
@@ -86,8 +90,8 @@ class RateEstimate:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class ChangeRate:
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangeRate(TabularResult):
     """The rate at which one element changed, by its record, and as estimators have it from visits that saw it.
 
     `rate` is that of the recorded `history`, in changes per unit of time from the first visit to the last. `visits` is
@@ -104,6 +108,19 @@ class ChangeRate:
     window: int  # visits that every estimate of a bias rests on
     estimates: tuple[RateEstimate, ...]
     notes: tuple[str, ...]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The estimates as a DataFrame: estimator, rate, its interval, and the bias, measured and predicted."""
+        import pandas as pd
+
+        rows = [
+            (one.estimator, one.rate, one.low, one.high, one.bias.value, one.predicted_bias) for one in self.estimates
+        ]
+        return pd.DataFrame(rows, columns=["estimator", "rate", "ci_low", "ci_high", "bias", "predicted_bias"])
+
+    def _words(self) -> str:
+        return f"recorded: {self.rate:.5g}; {self.changed} of {self.visits} visits saw a change"
 
 
 def change_rate(updates: HistorySource, visits: HistorySource | Law, window: int = WINDOW, seed: int = 1) -> ChangeRate:

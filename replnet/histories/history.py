@@ -58,6 +58,9 @@ class History:
     times: Floats
     name: str = "history"
 
+    def __repr__(self) -> str:
+        return f"History({self.name}, {self.times.size:,} events from {self.start:.10g} to {self.end:.10g})"
+
     def __post_init__(self) -> None:
         times = np.asarray(self.times)
         if times.ndim != 1 or times.dtype.kind not in "iuf":

@@ -39,6 +39,7 @@ from replnet.histories.seen_copies import SeenCopies, SeenUpdates, copies_seen, 
 from replnet.histories.visits import RecordSource, Visits, failed_visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
+from replnet.run import TabularResult
 from replnet.text import FieldError, duration
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ class ObservedRow:
 
 
 @final
-@dataclass(frozen=True)
-class Observation:
+@dataclass(frozen=True, repr=False)
+class Observation(TabularResult):
     """The freshness of all replicas, over the time in which all nodes were visited and had versions of the source.
 
     That time is from `start` to `end`; in it, `changes` is the number of changes of the source, and `visits` the number
@@ -139,9 +140,6 @@ class Observation:
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=list(COLUMNS))
-
-    def __str__(self) -> str:
-        return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
 
 
 def observe(record: RecordSource, source: str | None = None) -> Observation:

@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from functools import cached_property
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,11 @@ from replnet.histories.held_copies import stretches_of
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Constant, Empirical, Exponential, Floats, Law
+from replnet.run import TabularResult
 from replnet.text import FieldError, real, sequence, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, float]
 
@@ -43,8 +48,8 @@ TARGETS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class TraceFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceFit(TabularResult):
     """The result of fitting laws to the intervals of one `history`, and of looking at what laws leave out.
 
     It has the `fits` of families of laws, the best first, and why other families have none (`left_out`); the `tail`;
@@ -64,6 +69,18 @@ class TraceFit:
     checks: list[Check]
     staleness: list[Row]  # under constant downloads of many rates
     needs: list[Row]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The fitted laws as a DataFrame, the best first."""
+        import pandas as pd
+
+        columns = ["law", "log_likelihood", "aic", "distance", "p_value"]
+        rows = [(str(fit.law), fit.log_likelihood, fit.aic, fit.distance, fit.p_value) for fit in self.fits]
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:], float))
+
+    def _words(self) -> str:
+        return f"{self.history.name}: {self.history.times.size:,} events"
 
 
 def fit(history: HistorySource, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:

@@ -79,7 +79,8 @@ def history_of(source: HistorySource, name: str = "times") -> History:
     """Return the history in a file that `write_times` wrote, or that `trace(file=...)` reads; or of these times.
 
     `name` is what messages call times that come from no file. Times need not be in order, those of a file must. Dates
-    are in seconds since 1970. A history is returned as it is. Raises a FieldError if the file cannot be read, or if the times are not finite numbers at 2 or more instants.
+    are in seconds since 1970. A history is returned as it is. Raises a FieldError if the file cannot be read, or if the
+    times are not finite numbers at 2 or more instants.
     """
     if isinstance(source, History):
         return source

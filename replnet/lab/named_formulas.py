@@ -51,7 +51,7 @@ Plain = TypeVar("Plain", bound=Callable[..., Any])
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Formula:
     """A function with its name as a formula, its basis (kind, equation, assumptions), and the groups and metrics of its
     values.
@@ -73,6 +73,9 @@ class Formula:
             for parameter in parameters
         ]
         return f"{self.name}({', '.join(words)})"
+
+    def __repr__(self) -> str:
+        return f"<{self}: {self.basis.source}>"
 
     @property
     def about(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,7 @@ from replnet.text import FieldError, file_path, require_callable, short_repr, ti
 if TYPE_CHECKING:
     from replnet.lab.kept_run import RunStore
     from replnet.live import Watch
-    from replnet.run import File, Trace
+    from replnet.run import File, Measure, Trace
 
 LIVE_OPTIONS = ("hosts", "time_scale")
 
@@ -34,7 +34,7 @@ def emulate(
     confirm: bool | None = None,
     progress: Progress | None = None,
     trace: Trace | None = None,
-    measure: Iterable[str] = (),
+    measure: Measure = (),
     by: str | None = None,
     workers: int | None = None,
     address: str | None = None,
@@ -53,11 +53,12 @@ def emulate(
     differs goes on to four times its length before it says so, always or never if `confirm` is True or False. Ctrl-C,
     or the end of a `budget` in seconds or such as 10m, ends a run with the results so far; without one, a run of a
     night is refused. The `estimator` is sampled, by the updates that happened, or conditional, by their law. `measure`
-    names metrics besides freshness, which need the former. With `by="source"` groups with copies of several sources
-    have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps the run
-    for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called with
-    the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU if
-    None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
+    names metrics besides freshness, which need the former, or is a function of one's own: the mean of its value at the
+    time since the first update that a copy misses, 0 while fresh. With `by="source"` groups with copies of several
+    sources have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps
+    the run for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called
+    with the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU
+    if None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
 
     >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> result.verdict, result.table.columns[:4].tolist()
@@ -67,6 +68,8 @@ def emulate(
     network = network_of(network)
     length = time_in(horizon, network.unit, "horizon")
     names = tuple(metric.name for metric in metrics_of(network, measure))
+    if out is not None:
+        _require_names(names)
     if engine == "live":
         refused = {"measure": names, "by": by, "precision": precision, "workers": workers, "budget": budget}
         _refuse_for_live(refused)
@@ -94,6 +97,16 @@ def _check_kinds(out: object, address: object, progress: object, watch: object) 
         raise FieldError("address", f"{short_repr(address)} is no address of a Ray cluster", "such as 10.0.0.1:6379")
     require_callable("progress", progress)
     require_callable("watch", watch)
+
+
+def _require_names(names: Sequence[str]) -> None:
+    """Raise FieldError if one of these metrics is a function of the program, which a directory cannot keep."""
+    if names:
+        from replnet.measure import functions_among
+
+        for function in functions_among(names):
+            wrong = f"{function.__name__} is a function of this program, which a directory does not keep"
+            raise FieldError("measure", wrong, "no out, or the metric in a package (experiments/plugin)")
 
 
 def _run_in_virtual_time(

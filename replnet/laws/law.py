@@ -33,8 +33,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from replnet.text import FieldError, list_text, number_text
+from replnet.text import FieldError, list_text, number_text, printable
 
+LONGEST_REPR = 200  # letters of the repr of a law; its text is whole
 OLDEST = 1e300  # an age; floats reach hardly further
 COARSE_SPAN = 0.01  # of the mean: wider lattices are felt
 LARGEST_DENOMINATOR = 10_000  # of the ratio of two spans: with a larger one, no path is long enough to see the lattice
@@ -174,7 +175,7 @@ class Law(ABC):
             raise FieldError("law", f"{self} has infinite mean, so no stationary age", "a law with a finite mean")
 
     def __repr__(self) -> str:
-        return str(self)
+        return printable(str(self), LONGEST_REPR)
 
     def _set(self, **values: object) -> None:
         """Set the fields of a new law, which is frozen otherwise."""

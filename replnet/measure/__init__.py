@@ -11,6 +11,7 @@ In it:
     profile            the distribution of an age along a path, for quantiles
     row                one (group, metric): measured, predicted, judged
     metrics            staleness beyond fresh or not, by name
+    own_metrics        metrics that a program gives as functions of its own
     verdict            measured beside predicted: z, and a verdict per cell and over all cells
 """
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         metric,
         metrics,
     )
+    from replnet.measure.own_metrics import functions_among, metric_of_function
     from replnet.measure.profile import PLACES, cumulative_curve, grid_places, length_below, pseudo_values
     from replnet.measure.row import (
         AT,

@@ -86,6 +86,7 @@ WITH_RANGE = re.compile(r"(.*(?:\(| at ))([^(]*?:[^()]*)(\)?)")  # the last thin
 FARTHEST = 30 * math.log(2)  # logarithm of the factor by which a quantile is looked for on each side of the scale
 CLOSE = 1e-9  # accuracy of a quantile, relative to its value
 MOST_POINTS = 1_000  # of a range
+MARK = "replnet_metric"  # the attribute by which a formula is known as that of a metric
 
 
 @final
@@ -310,6 +311,8 @@ AT_A_TIME = {
 }
 """Metrics that are requested only at a time: otherwise they are measured in any case, or where nodes crash."""
 assert {*PLAIN_METRICS, *METRIC_CALLS} == ON_REQUEST.keys()
+MARKED_IN_PROGRAM = set[str]()
+"""Names of metrics that the program itself has marked, which a cell of a notebook that runs again may do once more."""
 
 
 def staleness_metric(
@@ -320,16 +323,16 @@ def staleness_metric(
     The metric is the mean over time, or answers, of the weight `by` (ages/weights) of an age: since the `first` missed
     update, since `every` missed update, added up, or of the `data`, as `about` says. With `share` its values are shares
     from 0 to 1. What is decorated is its formula, a function of a copy's information age and the law of its source's
-    updates, and stays as it is; `basis` is what the formula rests on. A name that is taken or has other signs than
-    small letters, digits and _ raises FieldError.
+    updates, and gets an attribute MARK; `basis` is what the formula rests on. A name that is taken or has other signs
+    than small letters, digits and _ raises FieldError.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise FieldError("metric", f"{short_repr(name)} is not a name", "small letters, digits and _")
-    if name in METRICS or name in ON_REQUEST:
-        raise FieldError("metric", f"{name} is known already", "another name")
+    if name not in MARKED_IN_PROGRAM:
+        require_metric_name("metric", name)
 
     def register(formula: ByAge) -> ByAge:
         """Make the metric known with this formula, and return the formula."""
+        if formula is not None and formula.__module__ == "__main__":
+            MARKED_IN_PROGRAM.add(name)
 
         def predict(copy: InformationAge, updates: Law) -> Prediction:
             """Return the value of the formula for a copy and the law of its source's updates, with its basis."""
@@ -340,9 +343,18 @@ def staleness_metric(
         PLAIN_METRICS[name] = Metric(name, Question(about, by, by.integral, limit=limit), by, basis, predict)
         ON_REQUEST[name] = unit
         SHARES.update([name] if share else [])
+        setattr(formula, MARK, (name, unit, about, by, basis, share))
         return formula
 
     return register
+
+
+def require_metric_name(field: str, name: str) -> None:
+    """Raise FieldError for `field` if a new metric cannot have this name: if it is none, or is taken."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise FieldError(field, f"{short_repr(name)} is not a name", "small letters, digits and _")
+    if name in METRICS or name in ON_REQUEST:
+        raise FieldError(field, f"{name} is known already", "another name")
 
 
 def is_metric_on_request(text: object) -> bool:
@@ -477,10 +489,9 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, each once, without those that every run measures in any case.
 
-    `names` are texts, or a single one. A range in a name, such as `older(0:2:9)`, stands for a metric per point. A name
-    that is wrong raises FieldError.
+    A range in a name, such as `older(0:2:9)`, stands for a metric per point. A name that is wrong raises FieldError.
     """
-    texts = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
+    texts = (name for name in names if name not in METRICS)
     requested = (metric(point) for text in texts for point in expand_range(text))
     return tuple({metric.name: metric for metric in requested}.values())
 

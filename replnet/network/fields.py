@@ -25,6 +25,7 @@ from replnet.text import (
     FieldsError,
     call_of,
     in_unit,
+    outline,
     real,
     short_repr,
     squarable,
@@ -44,6 +45,13 @@ class Part(BaseModel):
     """Abstract: a piece of a specification, or the arguments of a formula, unchangeable and without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+
+    def __repr__(self) -> str:
+        given = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
+        return f"{type(self).__name__}({', '.join(f'{name}={outline(value)}' for name, value in given)})"
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:

@@ -205,7 +205,9 @@ class LinkColumns:
         self._columns[0].append(number.setdefault(source, len(number)))
         self._columns[1].append(number.setdefault(target, len(number)))
         if attributes is not self._latest:  # mostly all links have the same attributes
-            self._latest, self._sort = attributes, self._sorts.setdefault(repr(attributes), len(self._sorts))
+            # By the text of a law, which is whole; its repr is not.
+            key = repr({name: str(value) if isinstance(value, Law) else value for name, value in attributes.items()})
+            self._latest, self._sort = attributes, self._sorts.setdefault(key, len(self._sorts))
             self._attributes += [attributes] if self._sort == len(self._attributes) else []
         self._columns[2].append(self._sort)
 

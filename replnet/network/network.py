@@ -25,6 +25,7 @@ from replnet.text import (
     file_path,
     is_installed,
     node_of,
+    outline,
     override,
     problem_at,
     read_yaml,
@@ -191,7 +192,7 @@ class Network:
     def __repr__(self) -> str:
         options = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)
         fields = {key: value for key, value in options.items() if key not in ("kind", "nodes", "links", "pools")}
-        return f"{self.kind}({', '.join(f'{key}={_list_repr(value)}' for key, value in fields.items())})"
+        return f"{self.kind}({', '.join(f'{key}={outline(value)}' for key, value in fields.items())})"
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
@@ -199,12 +200,6 @@ class Network:
             return text
         return text + str(replnet.show.svg(self))
 
-
-def _list_repr(value: Any) -> str:
-    """Return the repr of the value of a field; of a long list, its first members and how many there are."""
-    if isinstance(value, list) and len(value) > MOST_IN_REPR:
-        return f"[{', '.join(map(repr, value[:3]))}, ... {len(value):,} in all]"
-    return repr(value)
 
 
 def draw(network: Given, path: str | Path) -> None:

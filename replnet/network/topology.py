@@ -255,7 +255,7 @@ class BestOfView(NamedTuple):
 
 
 @final
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Topology:
     """The columns of a network, filled by `add`, `link` and the like; not to be changed once any property is read.
 
@@ -277,6 +277,9 @@ class Topology:
     any_and_all: bool = False  # whether to measure if any source is fresh, and if all are
     # Sources that have rows of their own: (group, source) by the name of the row.
     shown_sources: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Topology({self.about.get('name', '')}, {self.size:,} nodes in {len(self.blocks)} blocks)"
 
     @property
     def fresh_start(self) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from replnet.run.event_log import File, Trace, event_log
     from replnet.run.findings import Findings, Key
     from replnet.run.legend import COLUMNS, KINDS, PRINTED, VERDICTS
-    from replnet.run.predict import metrics_of, predict, rows_by_source
+    from replnet.run.predict import Measure, metrics_of, predict, rows_by_source
     from replnet.run.replications import EVENTS, INTERRUPTED, Progress, REPLICATIONS, Replications
     from replnet.run.result import (
         Emulated,

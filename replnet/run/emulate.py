@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from replnet.ages import Prediction
 from replnet.engines import MOST_CHOICES, Keep, Path, Plan, Task, plan_of, require_order
-from replnet.measure import Metric, metrics
+from replnet.measure import Metric, functions_among, metric_of_function, metrics
 from replnet.network import Network
 from replnet.predictions import formulas
 from replnet.run.caveats import age_dependence_note
@@ -225,7 +225,8 @@ def _run_none(replications: range) -> list[Path]:
 class JobArguments(NamedTuple):
     """The arguments that go to worker processes, the same for all replications of `length` units of time each.
 
-    `spec` is a pickled specification of the network, and `settings` name the engine.
+    `spec` has the specification of the network, and the functions of the program among the metrics, pickled; `settings`
+    name the engine.
     """
 
     spec: bytes
@@ -233,15 +234,15 @@ class JobArguments(NamedTuple):
     length: float
 
 
-def _pickle_specification(network: Network) -> bytes:
-    """Return the specification of a network, pickled for workers.
+def _pickle_specification(network: Network, measure: Sequence[str]) -> bytes:
+    """Return the specification of a network and the functions among these metrics, pickled for workers.
 
     It is empty if they could not read it, or if it has more than LONGEST_SPECIFICATION bytes.
     """
     from replnet.workers import CannotTravelError, dumps
 
     try:
-        pickled = dumps(network.spec)
+        pickled = dumps((network.spec, functions_among(measure)))
     except CannotTravelError:
         return b""
     return pickled if len(pickled) <= LONGEST_SPECIFICATION else b""
@@ -264,7 +265,7 @@ def _run_on_workers(
     from replnet.workers import Failure
     from replnet.workers import jobs as worker_jobs
 
-    shared = shared._replace(spec=_pickle_specification(network))
+    shared = shared._replace(spec=_pickle_specification(network, shared.settings.measure))
     if not shared.spec:
         yield from ((place, [path for numbers in group for path in run(numbers)]) for place, group in enumerate(groups))
         return
@@ -307,8 +308,11 @@ def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:
 @lru_cache(maxsize=1)
 def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
     """Return a function from a range of replications to their paths, for these arguments; the latest one is kept."""
-    network, settings = Network(pickle.loads(shared.spec)), shared.settings
+    (spec, functions), settings = pickle.loads(shared.spec), shared.settings
+    network = Network(spec)
     assert settings.engine is not None
+    for function in functions:
+        metric_of_function(function)
     return _load_engine(_task_of(network, settings, metrics(settings.measure), shared.length), settings.engine)[0]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from replnet.deadline import within
 from replnet.measure import Row
@@ -11,15 +11,20 @@ from replnet.network import Given, Network, network_of
 from replnet.predictions import PullGraph, Tell, formulas
 from replnet.run.result import Predicted, provenance
 from replnet.run.settings import require_by
-from replnet.text import without_units
+from replnet.text import FieldError, short_repr, without_units
 
 if TYPE_CHECKING:
     from replnet.measure import Metric
 
+MetricFunction: TypeAlias = Callable[[float], float] | Callable[[Any, Any], float]
+"""A function of the time since the first missed update, or a formula that is marked @staleness_metric."""
+Measure: TypeAlias = str | MetricFunction | Iterable[str | MetricFunction]
+"""The metrics besides freshness: names, functions of the program, or one of either."""
+
 
 def predict(
     network: Given,
-    measure: Iterable[str] = (),
+    measure: Measure = (),
     by: str | None = None,
     *,
     budget: float | str | None = None,
@@ -27,9 +32,10 @@ def predict(
 ) -> Predicted:
     """Return what the formulas predict for a network, or a shipped one by its name, group by group.
 
-    `measure` names metrics besides freshness (metrics.py). With `by="source"` groups that can hold copies of several
-    sources have a row for each. Past a `budget` in seconds, or a text such as 10m, rows that are not worked out yet
-    say so, and the result is `.incomplete`. `tell` is called with words about what is being worked out.
+    `measure` names metrics besides freshness (metrics.py), or has functions for them, as in `emulate`. With
+    `by="source"` groups that can hold copies of several sources have a row for each. Past a `budget` in seconds, or a
+    text such as 10m, rows that are not worked out yet say so, and the result is `.incomplete`. `tell` is called with
+    words about what is being worked out.
 
     >>> rn.predict("cascade").table[["group", "metric", "predicted", "source"]]
          group     metric  predicted      source
@@ -49,17 +55,28 @@ def predict(
     return Predicted(data, rows, provenance(data))
 
 
-def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics of these names, each once, without those that every run measures.
+def metrics_of(network: Network, measure: Measure) -> tuple[Metric, ...]:
+    """Return the metrics that `measure` asks for, each once, without those that every run measures.
 
-    `measure` may also be a single name; a range in a name stands for a metric per point. Times in names may have units
-    if the network has one. A wrong name raises FieldError.
+    A range in a name stands for a metric per point. Times in names may have units if the network has one. A function of
+    the program is known by its name from then on. What is neither, or a wrong name, raises FieldError.
     """
-    names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
-    if not names:
+    requested = [measure] if isinstance(measure, str) or callable(measure) else measure
+    if not isinstance(requested, Iterable):
+        raise FieldError("measure", f"{short_repr(measure)} is no metric", "a name, a function, or a list of these")
+    requested = list(requested)
+    if not requested:
         return ()  # without loading the metrics, which few runs need
-    from replnet.measure import metrics
+    from replnet.measure import metric_of_function, metrics
 
+    names = list[str]()
+    for metric in requested:
+        if callable(metric):
+            names.append(metric_of_function(metric).name)
+        elif isinstance(metric, str):
+            names.append(without_units(metric, network.unit))
+        else:
+            raise FieldError("measure", f"{short_repr(metric)} is no metric", "a name, such as lag, or a function")
     return metrics(names)
 
 

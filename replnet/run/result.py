@@ -34,6 +34,8 @@ from replnet.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_ROWS_SHOWN, LONGEST_CELL = 20, 50  # of the table of a result at a prompt: rows, and letters in a cell
+MOST_ROWS_IN_NOTEBOOK = 200
 LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 
 
@@ -92,16 +94,41 @@ def commit() -> str | None:
 
 
 class TabularResult:
-    """A result whose `table` is a pandas DataFrame, which can be written to a file."""
+    """A result whose `table` is a pandas DataFrame, which it shows when it is printed, and which a file can keep.
+
+    In a notebook or at a prompt the table is cut to a screen, printed it is whole.
+    """
 
     table: Any
+
+    def __str__(self) -> str:
+        return self._text(None)
+
+    def __repr__(self) -> str:
+        return self._text(MOST_ROWS_SHOWN)
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML, for notebooks."""
+        shown = self.table.to_html(index=False, float_format="%.5g", na_rep="", max_rows=MOST_ROWS_IN_NOTEBOOK)
+        return f"{shown}<p>{escape(self._words())}</p>"
+
+    def _words(self) -> str:
+        """Return what there is to say below the table, in words; empty if nothing."""
+        return ""
+
+    def _text(self, rows: int | None) -> str:
+        """Return the table as text, cut to so many `rows` and to short cells unless that is None, with words below."""
+        longest = None if rows is None else LONGEST_CELL
+        cut = {"max_rows": rows, "min_rows": rows, "max_colwidth": longest}
+        table = self.table.to_string(index=False, float_format="%.5g", na_rep="", **cut)
+        return f"{table}\n{self._words()}".rstrip()
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the table to a Parquet file, over one that is there, without its index."""
         self.table.to_parquet(path, index=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result(TabularResult):
     """The rows of a network, in the order of its groups, with the network as plain data and where they come from.
 
@@ -172,23 +199,12 @@ class Result(TabularResult):
         return worst_verdict([row.verdict for row in self.rows])
 
     def _repr_html_(self) -> str:
-        """Return the table as HTML, for notebooks."""
-        title = escape(self.title)
-        return (
-            f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
-        )
-
-    def _caption(self) -> str:
-        """Return the words after the title, beginning with ` · `, or none."""
-        return ""
-
-    def __str__(self) -> str:
-        table = self.table.to_string(index=False, float_format="%.5g", na_rep="")
-        return f"{table}\n{self._caption().removeprefix(' · ')}".rstrip()
+        """Return the title and the table as HTML, for notebooks."""
+        return f"<p><b>{escape(self.title)}</b></p>{super()._repr_html_()}"
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predicted(Result):
     """The predictions of the formulas for a network: rows without measured values."""
 
@@ -199,7 +215,7 @@ class Predicted(Result):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Emulated(Result):
     """The measurements of a run, beside the predictions of the formulas.
 
@@ -253,11 +269,9 @@ class Emulated(Result):
         names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")
         return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
 
-    def _caption(self) -> str:
-        """Return the engine, the estimator, the number of events, the seconds and the verdict in words, as HTML."""
-        return escape(
-            f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
-        )
+    def _words(self) -> str:
+        """Return the engine, the estimator, the number of events, the seconds and the verdict in words."""
+        return f"{self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
 
 
 def samples_frame(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         finite,
         many,
         one_of,
+        outline,
         positive,
         printable,
         real,

@@ -7,6 +7,7 @@ a document turns it into a `Problem`, which has a place too, and collects all pr
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -17,6 +18,7 @@ from typing import final
 LONGEST_TEXT = 400  # characters of one message, so that a file cannot fill the screen
 LONGEST_LINE = 100  # characters of a source line
 MOST_SHOWN = 50  # problems
+MOST_ITEMS = 4  # of a list, in an outline
 
 # Squares and cubes of numbers in this range are still floats.
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -138,6 +140,14 @@ def escape_unprintable(text: str, keep: str = "") -> str:
 def short_repr(value: object) -> str:
     """Return the repr of a value, cut to 60 characters, for a message."""
     return printable(repr(value), 60)
+
+
+def outline(value: object) -> str:
+    """Return the repr of a value, cut to a few items of each list and mapping in it, so that it fits on a line."""
+    shape = reprlib.Repr()
+    shape.maxlist = shape.maxtuple = shape.maxdict = shape.maxset = MOST_ITEMS
+    shape.maxstring = shape.maxother = shape.maxlong = LONGEST_LINE
+    return printable(shape.repr(value), LONGEST_TEXT)
 
 
 def field_name(path: Sequence[str | int]) -> str:

@@ -22,7 +22,7 @@ from replnet.lab import arguments, compute, formula_schema, formulas
 from replnet.measure import FEWEST_REPLICATIONS, Row
 from replnet.network import MOST_SOURCES_SHOWN, Network, replication_bytes, require_room, specification
 from replnet.run import EVENTS, INTERRUPTED, REPLICATIONS, Emulated, Progress, Settings, emulate_network, fastest_engine
-from replnet.text import Document
+from replnet.text import Document, outline
 
 PILOT_EVENTS = {"array": 1e5, "step": 5e3}  # events before a run with a precision to reach first looks at its intervals
 # The least length of a replication, as the past before its start costs half as much: in mean intervals of the updates
@@ -40,7 +40,7 @@ RunOutput = tuple[list[Row], int, str]
 """Rows, how many events were emulated, and why there are not more."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Subject(ABC):
     """Abstract: what a cell is about, with its checked specification as plain `data`.
 
@@ -58,6 +58,9 @@ class Subject(ABC):
     @abstractmethod
     def from_document(cls, document: Document) -> Subject:
         """Return the subject that a section describes, its expressions filled in, or raise DocumentError."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({outline(self.data)})"
 
     @classmethod
     def fields(cls, kind: str | None) -> set[str] | None:

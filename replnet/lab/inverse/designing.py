@@ -86,7 +86,7 @@ class Candidate:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design(SearchResult):
     """The candidates, the best first: those within the limit, by messages, and then the others by their busiest node.
 
@@ -117,9 +117,6 @@ class Design(SearchResult):
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table, one per candidate, the best first, each by COLUMNS."""
         return [candidate.row(self.target.metric) for candidate in self.candidates]
-
-    def __str__(self) -> str:
-        return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
 
 
 def design(

@@ -54,7 +54,7 @@ Margin = Callable[[Number], float]  # of the group that is worst off, by a value
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sized(SearchResult):
     """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
@@ -103,9 +103,8 @@ class Sized(SearchResult):
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
         return margin_of(self.target, *sides)
 
-    def __str__(self) -> str:
-        words = f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
-        return f"{words}\n{self.table.to_string(index=False, na_rep='')}"
+    def _words(self) -> str:
+        return f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
 
 
 def size(

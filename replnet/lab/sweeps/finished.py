@@ -68,7 +68,7 @@ FAILURES = "failures.json"  # in a run directory: cells that failed the last tim
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep(TabularResult):
     """A sweep: an experiment and the records of its finished cells, by their keys.
 
@@ -259,6 +259,11 @@ class Sweep(TabularResult):
     def plot(self, metric: str | None = None) -> Any:
         """Return a matplotlib Figure of one metric over an axis; if none is named, of what the experiment draws."""
         return replnet.show.plot(self, metric)
+
+    def _words(self) -> str:
+        """Return the title of the experiment, how far the sweep is, and its verdict, in words."""
+        e, title = self.experiment, self.experiment.title
+        return " · ".join(filter(None, (f"{e.name}: {title}", f"{self.done} of {len(self.cells)} cells", self.verdict)))
 
     def _repr_html_(self) -> str:
         """Return the sweep as HTML, as notebooks show it."""

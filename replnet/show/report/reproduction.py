@@ -29,7 +29,7 @@ SweepWatcher = Callable[[str], AbstractContextManager[SweepProgress | None]]
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(TabularResult):
     """The result of running experiments of the papers: a sweep for each that was begun, and the page of their report.
 
@@ -64,8 +64,8 @@ class Reproduction(TabularResult):
         """The results of all experiments together, in a sentence."""
         return in_words([section_of(sweep) for sweep in self.sweeps])
 
-    def __str__(self) -> str:
-        return f"{self.table.to_string(index=False)}\n{self.words}"
+    def _words(self) -> str:
+        return self.words
 
 
 def reproduce(
