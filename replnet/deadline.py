@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from replnet.text import FieldError, InputError
+from replnet.text import FieldError, InputError, span
 
 OUT_OF_TIME = "out of time"
 REASONABLE_SECONDS = (
@@ -20,6 +20,7 @@ REASONABLE_SECONDS = (
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _UNTIL: ContextVar[float] = ContextVar("until", default=math.inf)  # of time.monotonic()
+_NIGHT_UNTIL: ContextVar[float] = ContextVar("night until", default=math.inf)  # likewise, for work without a deadline
 _PARTS: ContextVar[int] = ContextVar("parts", default=1)  # runs that share REASONABLE_SECONDS
 
 
@@ -54,6 +55,20 @@ def within(budget: float | str | None) -> Iterator[None]:
         yield
     finally:
         _UNTIL.reset(before)
+
+
+@contextmanager
+def within_reason(seconds: float = REASONABLE_SECONDS) -> Iterator[None]:
+    """End the work in the block after so many seconds, as a deadline does, unless it has a deadline of its own.
+
+    That is for searches, of which nobody can say beforehand how many steps they take. A limit of a block around it
+    counts if it is earlier.
+    """
+    before = _NIGHT_UNTIL.set(min(time.monotonic() + seconds, _NIGHT_UNTIL.get()))
+    try:
+        yield
+    finally:
+        _NIGHT_UNTIL.reset(before)
 
 
 @contextmanager
@@ -101,7 +116,17 @@ def seconds_left() -> float | None:
     return None if until == math.inf else max(until - time.monotonic(), 0.0)
 
 
+def require_reasonable(seconds: float, work: str) -> None:
+    """Raise UnreasonableError if work without a deadline may not take about so many `seconds`; `work` is its name."""
+    if seconds_left() is None and seconds > reasonable_seconds():
+        ways = "a budget, such as 10m, ends it then with what there is"
+        raise UnreasonableError(f"{work} would take about {span(seconds)} ({ways})")
+
+
 def require_time() -> None:
-    """Raise OutOfTime if a deadline was set (`within`) and it is past."""
-    if time.monotonic() > _UNTIL.get():
+    """Raise OutOfTime if a deadline was set (`within`) and it is past, or a night without one (`within_reason`)."""
+    now = time.monotonic()
+    if now > _UNTIL.get():
         raise OutOfTime
+    if now > _NIGHT_UNTIL.get() and _UNTIL.get() == math.inf:
+        raise OutOfTime(f"{OUT_OF_TIME} (a budget, such as 20h, allows more than a night)")

@@ -14,10 +14,12 @@ from replnet.deadline import (
     UnreasonableError,
     budget_seconds,
     reasonable_seconds,
+    require_reasonable,
     require_time,
     seconds_left,
     sharing_reasonable_time,
     within,
+    within_reason,
 )
 from replnet.text.errors import FieldError
 
@@ -52,6 +54,25 @@ def test_a_part_has_no_more_time_than_the_whole(clock):
         for more in (3600, None):
             with within(more):
                 assert seconds_left() == 60
+
+
+def test_a_search_ends_after_a_night_unless_it_has_a_deadline(clock):
+    with within_reason(10):
+        clock[0] += 11
+        with pytest.raises(OutOfTime, match=r"^out of time \(a budget, such as 20h, allows more than a night\)$"):
+            require_time()
+        assert seconds_left() is None
+        with within(1):
+            require_time()
+    require_time()
+
+
+def test_work_that_is_known_to_take_a_night_is_refused():
+    require_reasonable(REASONABLE_SECONDS, "it")
+    with sharing_reasonable_time(2), pytest.raises(UnreasonableError, match=r"^it would take about 8\.0 h \(a budget"):
+        require_reasonable(REASONABLE_SECONDS, "it")
+    with within(1):
+        require_reasonable(2 * REASONABLE_SECONDS, "it")
 
 
 def test_parts_share_what_is_reasonable():

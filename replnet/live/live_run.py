@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any, Literal
@@ -111,7 +111,7 @@ def affordable(network: Network, horizon: float | None) -> int:
     fit = MOST_NODES / len(compiled.names)
     if horizon is None:
         events_of_path = float(work_of(compiled).sum()) * INTERVALS_PER_PATH * compiled.slowest_pull_interval
-        fit = min(fit, MOST_EVENTS / events_of_path)
+        fit = min(fit, MOST_EVENTS / max(events_of_path, 1.0))  # there are none where nothing is ever pulled
     return max(1, min(REPLICATIONS, int(fit)))
 
 
@@ -156,34 +156,62 @@ def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) ->
             notes[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
     keys = dict.fromkeys([*virtual_findings.keys, *prompt])
     unpredicted = {key: _without_formula(prompt.get(key)) for key in keys if key not in predictions}
-    driver = [str(standstill) for standstill in live.stood if not standstill.nodes]
-    driver += ["the hosts went on by themselves"] if driver and len(driver) == len(live.stood) else []
-    notes = {group: "; ".join([words, *driver]) for group, words in notes.items()}
     # Losses are neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _loss_note(compiled, g, live) for g, group in enumerate(compiled.groups)}
     unjudged = {group: note for group, note in losses.items() if note}
-    findings = Findings(compiled, unpredicted | predictions, live.paths, task.sampled, resolution, unjudged, notes)
     keys_for_step = [
-        key for key in virtual_findings.keys if key in unpredicted and key in findings.keys and key[0] not in unjudged
+        key for key in virtual_findings.keys if key in unpredicted and live.faithful and key[0] not in unjudged
     ]
-    if not (keys_for_step and live.faithful):
+    notes |= {group: "" for group, metric in keys_for_step if metric == "freshness"}  # they have one of their own
+    driver = [str(standstill) for standstill in live.stood if not standstill.nodes]
+    driver += ["the hosts went on by themselves"] if driver and len(driver) == len(live.stood) else []
+    notes = {group: "; ".join(filter(None, [words, *driver])) for group, words in notes.items()}
+    findings = Findings(compiled, unpredicted | predictions, live.paths, task.sampled, resolution, unjudged, notes)
+    keys_for_step = [key for key in keys_for_step if key in findings.keys]
+    if not keys_for_step:
         return findings
-    return _beside_late_step(findings, virtual_findings, keys_for_step, live, task)
+    return _beside_late_step(findings, virtual_findings, keys_for_step, live, task, prompt)
 
 
-def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: Live, task: Task) -> Findings:
+def _beside_late_step(
+    ours: Findings,
+    prompt: Findings,
+    keys: list[Key],
+    live: Live,
+    task: Task,
+    formulas_without: Mapping[Key, Prediction],
+) -> Findings:
     """Return `ours` with the rows of `keys` judged against `step` with messages as late, on average, as in the run.
 
     `prompt` are the findings of `step` with the network's own delays. Runs as many replications of `step` as that has.
+    A row with a formula without the delay of messages, in `formulas_without`, is predicted by that and the effect of
+    the mean delay.
     """
     lateness = Lateness(tuple(live.mean_slip + late for late in live.group_late), live.group_late)
     replications = range(len(prompt.paths))
     late_paths = [run_path(task, r, lateness) for r in replications]
     reference = replace(prompt, paths=late_paths)
-    against = {key: _compare(ours, reference, prompt, key) for key in keys}
-    notes = {key: f"{ours.formulas[key].note}; {_comparison_note(live, reference, against[key], key)}" for key in keys}
-    unpredicted = {key: replace(ours.formulas[key], note=note) for key, note in notes.items()}
-    return replace(ours, formulas=ours.formulas | unpredicted, against=against)
+    effects = {key: paired_difference(reference.amounts(*key), prompt.amounts(*key)).value for key in keys}
+    against = {key: _compare(ours, reference, effects[key], key) for key in keys}
+    values = dict(zip(reference.keys, reference.estimates, strict=True))
+    predictions = {}
+    for key, comparison in against.items():
+        without = formulas_without.get(key)
+        known = without is not None and without.known
+        prediction = _with_effect(without, effects[key]) if known else ours.formulas[key]
+        words = [*filter(None, [ours.formulas[key].note if not known else ""])]
+        note = "; ".join([*words, _comparison_note(values[key].value, comparison)])
+        predictions[key] = replace(prediction, note=note)
+    return replace(ours, formulas=ours.formulas | predictions, against=against)
+
+
+def _with_effect(without: Prediction, effect: float) -> Prediction:
+    """Return the prediction `without` the delay of messages, changed by the effect that their mean delay has in `step`.
+
+    That effect is added to the accuracy, as the mean delay stands for delays that differ.
+    """
+    source = f"{without.source}; mean delay of messages"
+    return Prediction(without.value + effect, "approximation", source, accuracy=without.accuracy + abs(effect))
 
 
 def _with_delay(topology: Topology, late: float) -> Topology:
@@ -209,36 +237,28 @@ def _without_formula(prompt: Prediction | None) -> Prediction:
     if prompt is None or not prompt.known:
         return Prediction(math.nan, note=prompt.note if prompt else "no formula")
     return Prediction(
-        math.nan, note=f"no exact formula accounts for the delay of messages; without that delay: {prompt.value:.5f}"
+        math.nan, note=f"no formula accounts for the delay of messages; without that delay: {prompt.value:.5f}"
     )
 
 
-def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Comparison:
+def _compare(ours: Findings, reference: Findings, effect: float, key: Key) -> Comparison:
     """Return the comparison of the row `key` of our paths with the same row of `reference`.
 
-    `reference` are the findings of `step` with messages as late on average, `prompt` those with the network's own
-    delays. Using the mean delay errs by at most about the effect of the delay, the difference between the two; that
-    effect is the stated accuracy.
+    `reference` are the findings of `step` with messages as late on average, and `effect` is what that changes in them.
+    Using the mean delay errs by at most about this effect, so it is the stated accuracy.
     """
     estimate = dict(zip(ours.keys, ours.estimates, strict=True))[key]
     deviation = paired_difference(ours.amounts(*key), reference.amounts(*key), estimate.doubt)
-    effect = paired_difference(reference.amounts(*key), prompt.amounts(*key)).value
     return Comparison(deviation, 0.0, abs(effect), None if is_share(key[1]) else estimate.value)
 
 
-def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:
-    """Return a note on the row `key` that was judged against `step`, with how late messages were there.
+def _comparison_note(value: float, comparison: Comparison) -> str:
+    """Return a note on a row that was judged against a `step` as late as the run, which has this `value`.
 
-    It also has the value of `step`, the difference from it, and what is allowed. `reference` are the findings of that
-    `step`, and `comparison` has the difference from them.
+    `comparison` has the difference from it, and how large that may be.
     """
-    value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
-    deviation = comparison.estimate
-    interval = "" if math.isnan(deviation.error) else f" ({deviation.low:+.5f} .. {deviation.high:+.5f})"
-    return (
-        f"judged against step with wakes {live.mean_slip:.2g} and messages {live.late:.2g} late as in this run: "
-        f"{value:.5f}, from which it differs by {deviation.value:+.5f}{interval}; {comparison.accuracy:.5f} is allowed"
-    )
+    difference = f"it differs by {comparison.estimate.value:+.5f}, and {comparison.accuracy:.5f} is allowed"
+    return f"judged against step on the same paths, as late as this run: {value:.5f}; {difference}"
 
 
 def _loss_note(compiled: Plan, g: int, live: Live) -> str:

@@ -37,7 +37,6 @@ from replnet.text import (
 
 T = TypeVar("T")
 MOST_INLINE = 200  # nodes drawn in a notebook
-MOST_IN_REPR = 20  # members of a list
 
 
 @final

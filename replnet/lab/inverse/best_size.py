@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Generic, TypeVar, final
 
 from replnet.ages import Prediction, UnreachableError, bisect_edge
 from replnet.ages.clusters import NO_RECENT, cluster
+from replnet.deadline import sharing_reasonable_time, within_reason
 from replnet.lab.experiment import RunOutput, Subject, emulate_whole
 from replnet.lab.inverse.system import NO_CLUSTER, Optimise, Size
 from replnet.lab.papers import cooperative, non_cooperative, peak, redundant
@@ -41,6 +42,7 @@ SLOPE_RATIO = 1.05  # ratio of the rates between which a slope is taken, and r
 CLOSE_STEP = 0.01  # relative step of (2) after which the next would be smaller than any interval
 LARGEST_STEP = 3.0  # largest factor of a rate in a step of (2)
 MOST_STEPS = 40
+SEARCH_RUNS = 24  # emulations of a search: of two systems, about four steps of (2) with three rates each
 AS_GOOD_AS_BEST = 0.99  # of the best service rate: sizes that reach it are as good as the best
 
 V = TypeVar("V", Prediction, Estimate)
@@ -73,7 +75,9 @@ class BestSize(Subject):
 
     def run(self, settings: Settings, longer: bool) -> RunOutput:
         emulator = Emulator(settings, longer)
-        return solve(self.system, emulator), emulator.events, emulator.incomplete
+        with sharing_reasonable_time(SEARCH_RUNS), within_reason():
+            rows = solve(self.system, emulator)
+        return rows, emulator.events, emulator.incomplete
 
     def cost(self, settings: Settings) -> float:
         return 100.0 * float(self.data.get("replicas", 1)) / (settings.precision or PRECISION)

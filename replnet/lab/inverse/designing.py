@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, final
 
-from replnet.deadline import within
+from replnet.deadline import within, within_reason
 from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
 from replnet.lab.inverse.rate_search import DIGITS, RateSearch
 from replnet.lab.inverse.sizing import LOAD_FIELDS
@@ -156,7 +157,7 @@ def design(
     laws = [_law("pulls", text) for text in pulls]
     tell = progress or (lambda share, words: None)
     candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
-    with within(budget):
+    with within(budget), within_reason():
         try:
             _add_candidates(
                 needs, laws, goal, lambda share, words: tell(SHARE_OF_FORMULAS * share, words), candidates, left_out
@@ -194,11 +195,12 @@ def _add_candidates(
     """
     everyone = architectures(needs)
     for at, (name, shapes) in enumerate(everyone.items()):
-        tell(at / len(everyone), f"{name}, by formula")
         why, ray = dict[str, str](), None
         # Poisson pulls have fast formulas: where they end, the search for other laws begins.
-        for pulls in dict.fromkeys([law(POLICIES[0]), *laws]):
-            search = RateSearch(needs, goal, pulls, shapes)
+        all_laws = dict.fromkeys([law(POLICIES[0]), *laws])
+        for number, pulls in enumerate(all_laws):
+            done, words = (at + number / len(all_laws)) / len(everyone), f"{name}, {_family(pulls)}, by formula"
+            search = RateSearch(needs, goal, pulls, shapes, partial(tell, done), words)
             try:
                 best = search.best(ray)
                 ray = best.ray

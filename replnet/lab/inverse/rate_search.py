@@ -40,11 +40,16 @@ class RateSearch:
     """The search for the rates of the fewest messages of one architecture, with pulls of one law, that meet a target.
 
     `pulls` is the law of the intervals between pulls of all nodes, whose rate is left open. `shapes` yields the
-    architecture's shapes, those of fewer nodes first.
+    architecture's shapes, those of fewer nodes first. `tell` is called with `words`, and with the number of the
+    prediction that is worked out.
     """
 
-    def __init__(self, needs: Needs, target: Threshold, pulls: Law, shapes: Callable[[], Iterator[Shape]]) -> None:
+    def __init__(
+        self, needs: Needs, target: Threshold, pulls: Law, shapes: Callable[[], Iterator[Shape]],
+        tell: Callable[[str], None] = lambda words: None, words: str = "",
+    ) -> None:  # fmt: skip
         self._needs, self._target, self._pulls, self._shapes = needs, target, pulls, shapes
+        self._tell, self._words = tell, words
         self._values: dict[Amounts, float] = {}  # predictions by rates, which are the same for all shapes
         self._missed = list[Amounts]()  # rates that do not meet the target, none of them below another
 
@@ -176,6 +181,8 @@ class RateSearch:
         The margin is in the unit of the target's metric. It is computed once for the same rates.
         """
         if rates not in self._values:
+            require_time()
+            self._tell(f"{self._words} (prediction {len(self._values) + 1:,})")
             laws = [str(at_rate(self._pulls, rate)) for rate in rates]
             network = Network.from_data(self._needs.source | shape.thin(laws))
             self._values[rates] = self._predict(network, shape.group)

@@ -9,6 +9,7 @@ rise or fall too. In the end the network is emulated at the value found and next
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,16 @@ from itertools import count
 from typing import Any, final
 
 from replnet.ages import bisect_edge
-from replnet.deadline import OUT_OF_TIME, OutOfTime, sharing_reasonable_time, within
-from replnet.lab.experiment import emulate_whole
+from replnet.deadline import (
+    OUT_OF_TIME,
+    OutOfTime,
+    require_reasonable,
+    require_time,
+    sharing_reasonable_time,
+    within,
+    within_reason,
+)
+from replnet.lab.experiment import emulate_so_far, require_whole
 from replnet.lab.inverse.targets import (
     SearchResult,
     later_part,
@@ -41,6 +50,7 @@ CLOSE_BY_EMULATION = 1e-3  # relative width of a bracket by emulation
 FARTHEST = 1e6  # from where the search begins, either way
 STEP_FACTOR = 2.0
 LEAST_PROGRESS = 0.01  # of the missing margin, by one step
+SEARCH_PREDICTIONS = 24  # of a search by formula, about
 SEARCH_RUNS, ANSWER_RUNS = 13, 3  # emulations of a search and of its answer between its neighbours, about
 NEIGHBOUR_DISTANCE = 0.1  # how much less and more the values next to the answer are; whole numbers are neighbours
 # the field that is varied if nobody says which: the first of these that the network has
@@ -147,13 +157,13 @@ def size(
     averaged = goal.metric == "freshness" and network.kind != "aggregate"
     settings = settings_for(goal, seed, precision, "conditional" if averaged else "sampled")
     tell = progress or (lambda share, words: None)
-    share = 0.0  # of all the work, that is done before the answer is emulated
-    with within(budget):
-        tell(share, f"{key}, by formula")
-        edge, how = search.by_formula(), BY_FORMULA
-        if edge is None:
-            share, how = SEARCH_RUNS / (SEARCH_RUNS + ANSWER_RUNS), "by emulation with common random numbers"
-            edge = search.by_emulation(settings, tell, workers=workers, address=address)
+    share = SEARCH_PREDICTIONS / (SEARCH_PREDICTIONS + ANSWER_RUNS)  # of all work, done before the answer is emulated
+    with within(budget), within_reason():
+        with _explain_interrupts(search.describe):
+            edge, how = search.by_formula(tell), BY_FORMULA
+            if edge is None:
+                share, how = SEARCH_RUNS / (SEARCH_RUNS + ANSWER_RUNS), "by emulation with common random numbers"
+                edge = search.by_emulation(settings, tell, workers=workers, address=address)
         value, extreme = edge
         values = [value, *filter(search.allows, _neighbours(value))]
         networks = [(f"{key} = {candidate:.6g}", search.network(candidate)) for candidate in values]
@@ -175,7 +185,7 @@ def predicted_size(network: Given, target: float | str) -> tuple[str, Number | N
     none does.
     """
     search = FieldSearch(network_of(network), None, target)
-    edge = search.by_formula()
+    edge = search.by_formula(lambda share, words: None)
     return search.key, edge and edge[0]
 
 
@@ -218,6 +228,7 @@ class FieldSearch:
         self.key, value = _field(network.data(), vary, self.goal.metric)
         self._start = value or (1 if isinstance(value, int) else 1.0)
         self._margins = dict[Number, float]()  # by value
+        self._unfinished = ""  # what is known of the value that was looked at when the search was interrupted
 
     def network(self, value: Number) -> Network:
         """Return the network with this value in the field; raise DocumentError if it may not have it."""
@@ -238,14 +249,28 @@ class FieldSearch:
         """
         return predict_worst(self.network(value), self.goal)
 
-    def by_formula(self) -> Edge | None:
+    def by_formula(self, tell: Progress) -> Edge | None:
         """Return the edge that formulas give; None if there is no formula where the search begins.
 
-        Raises FieldError if all values meet the target, or none do.
+        `tell` is called with the share of all work that is done and a text. Raises FieldError if all values meet the
+        target, or none do, and UnreasonableError if formulas are so slow that it would take a night.
         """
-        if self.predict(self._start) is None:
+        numbers = count(1)
+
+        def predict(value: Number) -> float | None:
+            number, begun = next(numbers), time.perf_counter()
+            done = min(number - 1, SEARCH_PREDICTIONS) / (SEARCH_PREDICTIONS + ANSWER_RUNS)
+            tell(done, f"{self.key} = {value:.6g}, by formula (number {number} of about {SEARCH_PREDICTIONS})")
+            predicted = self.predict(value)
+            left = max(SEARCH_PREDICTIONS - number, 0) * (time.perf_counter() - begun)
+            require_reasonable(left, f"{self.key}: {SEARCH_PREDICTIONS} predictions such as that at {value:.6g}")
+            return predicted
+
+        self._margins.clear()
+        if (first := predict(self._start)) is None:
             return None
-        return self._find_edge(lambda value: margin_of(self.goal, self.predict(value)), CLOSE_BY_FORMULA)
+        self._margins[self._start] = margin_of(self.goal, first)
+        return self._find_edge(lambda value: margin_of(self.goal, predict(value)), CLOSE_BY_FORMULA)
 
     def by_emulation(self, settings: Settings, tell: Progress, **how: Any) -> Edge:
         """Return the edge that emulations by `settings` give, which share their random numbers.
@@ -263,9 +288,13 @@ class FieldSearch:
                 part = f"emulated (number {number} of about {SEARCH_RUNS + ANSWER_RUNS})"
                 tell(done, f"{self.key} = {value:.6g}, {part}: {words}")
 
-            result = emulate_whole(self.network(value), settings, progress=look, **how)
+            result = emulate_so_far(self.network(value), settings, progress=look, **how)
+            self._unfinished = self._describe_run(value, result) if result.incomplete else ""
+            require_whole(result)
+            require_time()
             return min(margin_of(self.goal, row.measured) for row in target_rows(result, self.goal))
 
+        self._margins.clear()
         with sharing_reasonable_time(SEARCH_RUNS + ANSWER_RUNS):
             return self._find_edge(margin, CLOSE_BY_EMULATION)
 
@@ -273,27 +302,40 @@ class FieldSearch:
         """Return the edge: the value at which the margin reaches 0, and whether it is the "smallest" or "largest" that
         meets the target.
 
-        `close` is the relative width at which the search ends. Raises FieldError if all values meet the target, or none
-        do.
+        `close` is the relative width at which the search ends. Margins that are known already are not computed again.
+        Raises FieldError if all values meet the target, or none do.
         """
-        self._margins.clear()
 
         def cached_margin(value: Number) -> float:
             if value not in self._margins:
                 self._margins[value] = margin(value)
             return self._margins[value]
 
-        with _explain_interrupts(self._describe_margins):
-            rises = self._rises(cached_margin)
-            met, missed = self._bracket(cached_margin, STEP_FACTOR if rises else 1 / STEP_FACTOR)
-            edge = bisect_edge(met, missed, lambda value: cached_margin(value) >= 0, close)
+        rises = self._rises(cached_margin)
+        met, missed = self._bracket(cached_margin, STEP_FACTOR if rises else 1 / STEP_FACTOR)
+        edge = bisect_edge(met, missed, lambda value: cached_margin(value) >= 0, close)
         return edge, "smallest" if rises else "largest"
 
-    def _describe_margins(self) -> str:
-        """Return a text that says of each value that was looked at whether it meets the target."""
-        margins = sorted(self._margins.items())
-        values = (f"{self.key} = {value:.6g} {'meets' if margin >= 0 else 'misses'} it" for value, margin in margins)
-        return ", ".join(values) or f"no {self.key} was looked at"
+    def describe(self) -> str:
+        """Return a text that says how far the search is: which values meet the target, as far as they were looked at.
+
+        Of values on both sides of the target it names the two that are nearest to it.
+        """
+        values = sorted(self._margins)
+        meets = [self._margins[value] >= 0 for value in values]
+        if True in meets and False in meets:
+            edge = next(place for place in range(1, len(values)) if meets[place] != meets[place - 1])
+            values = values[edge - 1 : edge + 1]
+        words = [f"{self.key} = {v:.6g} {'meets' if self._margins[v] >= 0 else 'misses'} it" for v in values]
+        return ", ".join([*words, *filter(None, [self._unfinished])]) or f"no {self.key} was looked at"
+
+    def _describe_run(self, value: Number, result: Emulated) -> str:
+        """Return what a run at this value, which was interrupted, has measured; empty if it has no interval."""
+        rows = target_rows(result, self.goal) if result.rows else []
+        worst = min(rows, key=lambda row: margin_of(self.goal, row.measured), default=None)
+        if worst is None or worst.ci_low is None or worst.ci_high is None:
+            return ""
+        return f"{self.key} = {value:.6g} has {self.goal.metric} {worst.ci_low:.4g} .. {worst.ci_high:.4g} so far"
 
     def _rises(self, margin: Margin) -> bool:
         """Whether the margin grows with the field where the search begins, or at least does not fall.

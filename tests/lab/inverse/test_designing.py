@@ -166,12 +166,12 @@ def test_architectures_and_laws_may_be_left_out():
 
 
 def test_an_interrupt_leaves_what_there_is_by_then():
-    told, progress = ending("cluster, 1 a poll, by formula")
+    told, progress = ending("cluster, 1 a poll, exponential, by formula")
     found = design(E1, 12, 0.8, limit=40, pulls=[E1], precision=0.05, workers=0, progress=progress)
     assert found.incomplete == "interrupted"
     assert {one.architecture for one in found.candidates} == {"all ask the source", TIER, "two tiers above"}
     assert not any(one.result for one in found.candidates)
-    assert told[-1][1] == "cluster, 1 a poll, by formula"
+    assert told[-1][1] == "cluster, 1 a poll, exponential, by formula (prediction 1)"
 
     told, progress = ending("(2 of 3): replication")
     found = design(E1, 12, 0.8, limit=40, pulls=[E1], precision=0.02, workers=0, progress=progress)

@@ -109,6 +109,21 @@ def test_a_search_that_is_ended_says_what_it_saw(error):
     assert "number 2 of about 16" in told[-1][1]
 
 
+def test_a_search_by_formula_that_is_ended_names_the_nearest_values():
+    told, progress = ending("number 6 of")
+    words = r"^interrupted: downloads.rate = 8 misses it, downloads.rate = 16 meets it$"
+    with pytest.raises(KeyboardInterrupt, match=words):
+        size(hop(), 0.9, progress=progress)
+    assert len(told) == 6
+
+
+def test_an_emulation_that_is_ended_says_what_it_has_measured():
+    told, progress = ending("replication 33 of")
+    with pytest.raises(KeyboardInterrupt, match=r"^interrupted: polls.rate = 4 has lag 0\.\d+ \.\. 0\.\d+ so far$"):
+        size("cooperative-recent", "lag <= 0.5", precision=0.005, workers=0, progress=progress)
+    assert "number 1 of about 16" in told[-1][1]
+
+
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_one_interrupt_ends_all_that_was_to_be_emulated(place):
     """The value is found by then, and what was emulated whole has its row."""
@@ -137,9 +152,9 @@ def test_it_says_how_far_it_is(network, target):
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert shares[-1] == pytest.approx(1)
-    assert told[0][1].endswith("by formula")
+    assert told[0][1].endswith(", by formula (number 1 of about 24)")
     assert told[-1][1] == "judged together"
-    assert all(re.search(r"= \d+.*, emulated \(.*\): .*", words) for _, words in told[1:-1])
+    assert all(re.search(r"= \d+.*, (by formula|emulated) \(.*\)(: .*)?", words) for _, words in told[:-1])
     assert found.how == ("by formula" if isinstance(network, rn.Network) else "by emulation with common random numbers")
     assert [row["meets"] for row in found.rows] == [False, True, True]
 
@@ -148,9 +163,11 @@ def test_what_would_take_a_night_in_all_is_refused():
     """A tenth of an hour for each of some sixteen emulations would do, and an hour is too much."""
 
     def progress(share, words):
-        assert words.endswith(("by formula", " of 32")) or "compiles" in words or "predicting" in words, (
-            "it is under way"
-        )
+        assert (
+            words.endswith((", by formula (number 1 of about 24)", " of 32"))
+            or "compiles" in words
+            or "predicting" in words
+        ), "it is under way"
 
     with pytest.raises(UnreasonableError, match=r"^precision: .* takes about .* and about 16 such runs are wanted$"):
         size("cooperative-recent", "lag <= 0.5", precision=3e-5, workers=0, progress=progress)
