@@ -228,11 +228,25 @@ def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | L
     """Return a list of numbers of 0 or more as a tuple of floats, or the law, described by a text, a mapping or a Law,
     whose quantiles the numbers are; raise FieldError for other values.
 
-    `info.context` has the unit of the network and the folder of files that laws name.
+    Rates may have units of their own, such as 2/h. `info.context` has the unit of the network and the folder of files
+    that laws name.
     """
     if describes_law(value):
         return plain_law(value, info)
+    if info.field_name == "rates" and isinstance(value, list | tuple) and any(isinstance(rate, str) for rate in value):
+        value = [_in_unit_at(place, rate, info) for place, rate in enumerate(value)]
     return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
+
+
+def _in_unit_at(place: int, rate: object, info: ValidationInfo) -> Any:
+    """Return the number of a rate such as 2/h in the unit of the network, or a value that has no unit as it is.
+
+    Raise FieldsError, which names its `place` in a list, if the network has no unit or it is no rate.
+    """
+    try:
+        return in_unit(rate, _unit(info), "rate")
+    except FieldError as error:
+        raise FieldsError([((place,), error.wrong, error.right)]) from None
 
 
 def shape_of(value: object, info: ValidationInfo) -> Law:

@@ -11,7 +11,7 @@ from replnet.network import Given, Network, network_of
 from replnet.predictions import PullGraph, Tell, formulas
 from replnet.run.result import Predicted, provenance
 from replnet.run.settings import require_by
-from replnet.text import without_units
+from replnet.text import FieldError, without_units
 
 if TYPE_CHECKING:
     from replnet.measure import Metric
@@ -55,7 +55,10 @@ def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
     `measure` may also be a single name; a range in a name stands for a metric per point. Times in names may have units
     if the network has one. A wrong name raises FieldError.
     """
-    names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
+    try:
+        names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
+    except FieldError as error:
+        raise FieldError("measure", error.wrong, error.right.replace("beside it", "in the network")) from None
     if not names:
         return ()  # without loading the metrics, which few runs need
     from replnet.measure import metrics
