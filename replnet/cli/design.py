@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +22,10 @@ from replnet.cli.main import (
 from replnet.cli.output import echo, print_table, write
 from replnet.cli.progress import progress
 from replnet.show import result_table
-from replnet.text import name_units
+from replnet.text import MICROSECONDS, interval_words, name_units
+
+if TYPE_CHECKING:
+    from replnet.lab.inverse import Candidate, Design
 
 TABLE_HEADS = (
     "architecture", "pulls", "rates", "messages", "at source", "busiest", "fits", "predicted", "measured",
@@ -35,12 +39,12 @@ TABLE_HEADS = (
 @click.option("--target", required=True, metavar="'METRIC >= X'",
               help="What clients must get, for any metric, such as 'freshness >= 0.9' or 'lag <= 3'.")  # fmt: skip
 @click.option(
-    "--limit",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="RATE",
-    help="Requests that a node may answer per unit of time.",
+    "--unit",
+    type=click.Choice([*MICROSECONDS]),
+    help="The unit of all results and of numbers without one; others may have their own, such as 5min or 100/h.",
 )
-@click.option("--queries", type=click.FloatRange(min=0), metavar="RATE", default=0.0,
+@click.option("--limit", metavar="RATE", help="Requests that a node may answer per unit of time.")
+@click.option("--queries", metavar="RATE", default="0",
               help="Queries of all clients per unit of time; clients may then ask several replicas.")  # fmt: skip
 @click.option("--pulls", multiple=True, metavar="LAW",
               help="A law of downloads and polls, without its rate. Repeatable.  "
@@ -55,7 +59,7 @@ TABLE_HEADS = (
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the best network to this YAML file."
 )
 @format_option(words=None)
-def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Path | None, form: str, **how: Any) -> int:
+def design(target: str, limit: str | None, pulls: tuple[str, ...], output: Path | None, form: str, **how: Any) -> int:
     """Find the network that meets a target at the least cost.
 
     That is the architecture, the law of pulls and the rates with the fewest messages. Replicas that all ask the source,
@@ -70,14 +74,14 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
     laws = [law if "(" in law else f"{law}(rate=1)" for law in pulls] or POLICIES
     with progress() as report:
         try:
-            result = find(target=target, pulls=laws, limit=limit or math.inf, progress=report, **how)
+            result = find(target=target, pulls=laws, limit=math.inf if limit is None else limit, progress=report, **how)
         except FieldError as error:
-            option = "--" if error.field in ("target", "limit", "queries", "updates", "pulls") else ""
+            option = "--" if error.field in ("target", "limit", "queries", "updates", "pulls", "unit") else ""
             raise FieldError(f"{option}{error.field}", error.wrong, error.right) from None
     best = yaml_text(dict(result.best.built.data))
     rows = result.rows
     data = {"target": result.target.text, "best": result.best.network.data(), "rows": rows, "left_out": result.left_out}
-    write(form, lambda: data, COLUMNS, rows, lambda: _table(rows, limit is not None, result.best.network.unit))
+    write(form, lambda: data, COLUMNS, rows, lambda: _table(result, limit is not None))
     for name, why in result.left_out.items():
         echo(f"{name}: left out, as {why}", err=True)
     if output is None:
@@ -93,16 +97,25 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
     return DIFFERS if not result.best.fits else FINE
 
 
-def _table(rows: list[dict[str, Any]], limited: bool, unit: str | None) -> None:
-    """Print the table of designs, a line for each of `rows`, and what its columns of messages count.
+def _table(result: Design, limited: bool) -> None:
+    """Print the table of designs, a line for each candidate, and what its columns of messages count.
 
-    `limited` adds the column that says whether a design keeps to the limit; `unit` is the unit of time, None if
-    unnamed.
+    `limited` adds the column that says whether a design keeps to the limit.
     """
+    rows, unit = result.rows, result.best.network.unit
     more = {name: [str(row[name]) for row in rows] for name in TABLE_HEADS[:3]}
+    more["rates"] = [", ".join(_rates(candidate, unit)) for candidate in result.candidates]
     for name in ("messages", "at source", "busiest"):
         more[name] = [f"{float(f'{row[name]:.4g}'):,.10g}" for row in rows]
     more["fits"] = ["yes" if row["fits"] else "no" for row in rows]
     print_table(result_table(rows, more=more).select(head for head in TABLE_HEADS if limited or head != "fits"))
     words = "messages: requests of all nodes and clients per unit of time"
     echo(f"{name_units(words, unit)}; at source, busiest: those that one node answers")
+
+
+def _rates(candidate: Candidate, unit: str | None) -> Iterator[str]:
+    """Yield each rate of a candidate by name, as `downloads every 2 h` if it is below one a minute, else a number."""
+    from replnet.lab.inverse import DIGITS
+
+    for name, rate in candidate.built.rates_by_name.items():
+        yield f"{name} {interval_words(rate, unit) or f'{rate:.{DIGITS}g}'}"

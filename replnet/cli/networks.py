@@ -274,9 +274,10 @@ def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, f
         print_json(about | sized.result.data(), indent=2)
     else:
         if form == "table":
-            echo(f"{sized.key} = {sized.value:.6g}, the {sized.extreme} that meets {sized.target.text}, {sized.how}")
+            answer = sized.value_words(sized.value)
+            echo(f"{sized.key} = {answer}, the {sized.extreme} that meets {sized.target.text}, {sized.how}")
             more = {
-                sized.key: [f"{row['value']:.6g}" for row in sized.rows],
+                sized.key: [sized.value_words(row["value"]) for row in sized.rows],
                 "meets": [row["meets"] for row in sized.rows],
             }
             print_table(result_table(sized.rows, more=more).select([sized.key, *COLUMNS_AROUND]))

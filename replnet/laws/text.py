@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
@@ -24,6 +25,16 @@ from replnet.text import LAW, FieldError, Term, parse
 
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
+
+OTHER_NAMES = (
+    dict.fromkeys(("poisson", "exp", "expon", "expovariate", "memoryless"), "exponential(rate=2)")
+    | dict.fromkeys(("fixed", "deterministic", "det", "periodic", "every", "interval", "cron"), "constant(period=5)")
+    | dict(zip(("hourly", "daily", "weekly"), (f"constant(period=1{unit})" for unit in "hdw"), strict=True))
+    | dict.fromkeys(("normal", "gauss", "gaussian", "norm"), "gamma(shape=9, mean=5), which has no times below 0")
+    | dict.fromkeys(("powerlaw", "power", "zipf"), "pareto(alpha=3, rate=2)")
+)
+"""Laws for the names that other programs, or people, have for them."""
+NAMES_OF_FAMILY = ("law", "family", "name", "type", "kind", "distribution")
 
 Maker = Callable[..., Law]
 
@@ -133,7 +144,8 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
     if depth > LAW.deepest:
         raise FieldError("law", "nested too deeply", f"at most {LAW.deepest} levels")
     if len(source) != 1:
-        raise FieldError("law", f"{len(source)} keys in the mapping of a law", "one: {pareto: {alpha: 3, rate: 2}}")
+        right = _call_meant(source) or "one: {pareto: {alpha: 3, rate: 2}}"
+        raise FieldError("law", f"{len(source)} keys in the mapping of a law", right)
     ((family, arguments),) = source.items()
 
     def resolve(value: object) -> object:
@@ -144,7 +156,17 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
         return _build_law(str(family), [], named, folder)
     if isinstance(arguments, Sequence) and not isinstance(arguments, (str, bytes)):
         return _build_law(str(family), [resolve(value) for value in arguments], {}, folder)
-    raise FieldError(str(family), f"{arguments!r} names no argument", "{pareto: {alpha: 3, rate: 2}}")
+    _, example = _own_family(str(family).lower()) or (None, "exponential(rate=2)")
+    raise FieldError(str(family), f"{arguments!r} names no argument", example)
+
+
+def _call_meant(source: Mapping[Any, Any]) -> str:
+    """Return the text of a law of which a mapping has the family and the arguments side by side; "" for others."""
+    key = next((key for key in NAMES_OF_FAMILY if isinstance(source.get(key), str)), None)
+    if key is None:
+        return ""
+    arguments = ", ".join(f"{name}={value}" for name, value in source.items() if name != key)
+    return f"{source[key]}({arguments})"
 
 
 def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
@@ -250,6 +272,8 @@ def _load_plugin(name: str) -> Maker:
     if point_found is None:
         names = sorted([*law_families(), *(point.name.lower() for point in points)])
         similar = difflib.get_close_matches(name, names, 1)
+        if name in OTHER_NAMES:
+            raise FieldError("law", f"unknown family {name!r}", OTHER_NAMES[name])
         hint = f"{similar[0]}?" if similar else "one of"
         raise FieldError("law", f"unknown family {name[:60]!r}", f"{hint} families: {', '.join(names)}")
     try:
@@ -278,6 +302,8 @@ def _law_from_text(text: str, folder: Path | None) -> Law:
         tree = parse(text, LAW)
     except FieldError as error:
         records = "; long records go in trace(file=...)" if len(text) > LAW.longest else ""
+        if match := re.fullmatch(r"\s*(\w+)[\s:]+(\w+\s*=[^()]*)", text[: LAW.longest]):
+            records = f", as in {match[1]}({match[2].strip()})"
         raise FieldError("law", error.wrong, error.right + records) from None
     value = _value_of(tree, folder)
     # A bare name: making it says which arguments are missing.

@@ -7,8 +7,9 @@ are given as a list, or as a law whose quantiles they are; `source_tables` makes
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
@@ -37,13 +38,23 @@ MOST_REPLICAS = 10_000_000  # replicas of one network
 MOST_SOURCES = 100_000_000  # of an aggregate
 MOST_LEVELS = 1_000  # levels; names of nodes grow with them
 TREE_DEPTH = "the number of levels below the source, such as 4; that of the list, if branching is one"
+ROLES_OF_NODES = ("source", "replica", "client")
 EXAMPLE = "a law such as exponential(rate=2)"
+SPOKEN = re.compile(
+    r"(?P<every>every|each|once an?|once per)?\s*(?P<number>\d+(?:\.\d*)?)?\s*(?P<per>/?)\s*"
+    rf"(?:(?P<unit>{'|'.join([*WORDS.values(), *WORDS])})s?)"
+)
+"""A time or a rate in the place of a law."""
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
 
 class Part(BaseModel):
-    """Abstract: a piece of a specification, or the arguments of a formula, unchangeable and without unknown fields."""
+    """Abstract: a piece of a specification, or the arguments of a formula, unchangeable and without unknown fields.
 
+    `HINTS` say what would be right in the place of fields that it does not have, but that others might expect.
+    """
+
+    HINTS: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
 
     def __repr__(self) -> str:
@@ -97,8 +108,10 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     `info.context` has that unit, the folder of files that laws name, and laws read before. Raise FieldError for
     anything else, and for a law without a finite mean.
     """
-    if not describes_law(value):
+    if not describes_law(value) and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise FieldError("", f"{short_repr(value)} is not a law", EXAMPLE)
+    if isinstance(value, str) and (right := _law_meant(value)):
+        raise FieldError("", f"{short_repr(value)} is not a law", right)
     context: dict[str, Any] = info.context or {}
     unit = _unit(info)
     laws_read: dict[tuple[str, str | None], Law] = context.get("laws", {})
@@ -113,6 +126,16 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     if isinstance(value, str):
         laws_read[value, unit] = result
     return result
+
+
+def _law_meant(text: str) -> str:
+    """Return the law that a time or a rate probably means, such as 5min, every hour or 2/s; "" for other texts."""
+    match = SPOKEN.fullmatch(text.strip().lower())
+    if match is None or not (match["every"] or match["number"]):
+        return ""
+    unit = next(short for short, word in WORDS.items() if match["unit"] in (short, word))
+    quantity = f"{match['number'] or 1}{match['per']}{unit}"
+    return f"exponential(rate={quantity})" if match["per"] else f"constant(period={quantity})"
 
 
 def _counted_in(law: Law, unit: str | None) -> Law:
@@ -220,11 +243,25 @@ def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | L
     """Return a list of numbers of 0 or more as a tuple of floats, or the law, described by a text, a mapping or a Law,
     whose quantiles the numbers are; raise FieldError for other values.
 
-    `info.context` has the unit of the network and the folder of files that laws name.
+    Rates may have units of their own, such as 2/h. `info.context` has the unit of the network and the folder of files
+    that laws name.
     """
     if describes_law(value):
         return plain_law(value, info)
+    if info.field_name == "rates" and isinstance(value, list | tuple) and any(isinstance(rate, str) for rate in value):
+        value = [_in_unit_at(place, rate, info) for place, rate in enumerate(value)]
     return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
+
+
+def _in_unit_at(place: int, rate: object, info: ValidationInfo) -> Any:
+    """Return the number of a rate such as 2/h in the unit of the network, or a value that has no unit as it is.
+
+    Raise FieldsError, which names its `place` in a list, if the network has no unit or it is no rate.
+    """
+    try:
+        return in_unit(rate, _unit(info), "rate")
+    except FieldError as error:
+        raise FieldsError([((place,), error.wrong, error.right)]) from None
 
 
 def shape_of(value: object, info: ValidationInfo) -> Law:
@@ -348,13 +385,30 @@ def _laws_text(laws: tuple[Law, ...]) -> str | list[str]:
     return str(laws[0]) if len(laws) == 1 else [str(law) for law in laws]
 
 
+def _first_name(nodes: object) -> str:
+    """Return the name of the first node in a list of names or of mappings with one; "paris" if there is none."""
+    first = nodes[0] if isinstance(nodes, list | tuple) and nodes else None
+    if isinstance(first, Mapping):
+        first = first.get("name", first.get("id"))
+    return first if isinstance(first, str) else "paris"
+
+
 def _by_name(value: object) -> Any:
     """Return the fields of nodes by name, with names as texts; a name with nothing (None) gets an empty dictionary.
 
-    Raise FieldError if the value is no mapping.
+    Raise FieldError if the value is no mapping, and FieldsError where a node has a text in the place of its fields.
     """
     if not isinstance(value, Mapping):
-        raise FieldError("", f"{short_repr(value)} is not a mapping", "names of nodes, each with its fields")
+        name = _first_name(value)
+        right = f"names of nodes, each with its fields: {name}: {{downloads: exponential(rate=1)}}"
+        raise FieldError("", f"{short_repr(value)} is not a mapping", right)
+    wrong = [(str(name), fields) for name, fields in value.items() if isinstance(fields, str)]
+    if wrong:
+        fields_meant = {name: "role" if fields in ROLES_OF_NODES else "downloads" for name, fields in wrong}
+        raise FieldsError(
+            ((name,), f"{short_repr(fields)} is not a mapping of fields", f"{name}: {{{fields_meant[name]}: {fields}}}")
+            for name, fields in wrong
+        )
     return {str(name): {} if fields is None else fields for name, fields in value.items()}
 
 

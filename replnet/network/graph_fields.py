@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -39,6 +39,9 @@ def _two_numbers(value: object) -> object:
 Position = Annotated[tuple[float, float], BeforeValidator(_two_numbers)]
 
 
+LINKED = f"links of the network, beside nodes: links: [a -> b]; {FORMS}"
+
+
 @final
 class NodeFields(Part):
     """The fields of a node of a graph specification.
@@ -46,6 +49,12 @@ class NodeFields(Part):
     Those left out are inferred from its links or taken from the defaults of the network.
     """
 
+    HINTS: ClassVar[Mapping[str, str]] = (
+        dict.fromkeys(("type", "kind"), "role: source, replica or client")
+        | dict.fromkeys(("upstream", "upstreams", "parent", "from", "source"), LINKED)
+        | dict.fromkeys(("children", "downstream", "to", "links", "edges", "neighbors", "neighbours"), LINKED)
+        | dict.fromkeys(("rate", "period", "interval", "law"), "a law of its own: downloads: exponential(rate=2)")
+    )
     role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
     updates: LawField | None = Field(None, description=HELP["updates"])
     downloads: LawField | None = Field(None, description=HELP["downloads"])
@@ -114,6 +123,10 @@ class Graph(Whole):
     Several sources, several upstreams and cycles of pulls are allowed.
     """
 
+    HINTS: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("connections", "arcs", "link"), f"links: [a -> b]; {FORMS}"),
+        **dict.fromkeys(("vertices", "node", "hosts", "servers"), "nodes: {paris: {downloads: exponential(rate=1)}}"),
+    }
     kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
     file: str | None = Field(None, description=FILE)
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
@@ -133,6 +146,15 @@ class Graph(Whole):
     select: Literal["random", "recent"] = Field("random", description=f"default of polls: {SELECT}")
     two_way: bool = Field(False, description=f"default of polls: {HELP['two_way']}")
     ask: Count = Field(1, description="default of clients: how many replicas a query asks")
+
+    @field_validator("edges", mode="before")
+    @classmethod
+    def _not_links(cls, edges: object) -> object:
+        """Return the meaning of edges as it is; raise FieldError for a list or mapping, which is probably of links."""
+        if isinstance(edges, list | tuple | Mapping):
+            right = f"links: {short_repr(edges)}" if isinstance(edges, list) else f"links: [a -> b]; {FORMS}"
+            raise FieldError("", "says what the edges of a file are, peers or downloads", right)
+        return edges
 
     @field_validator("nodes")
     @classmethod

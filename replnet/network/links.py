@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import numpy as np
 from pydantic import (
@@ -27,15 +27,40 @@ from replnet.text import FieldError, short_repr, suggestion
 LINK_KEYS = frozenset({"kind", "delay", "both"})
 PROCESSES = frozenset({"updates", "downloads", "polls", "queries"})
 """The fields of nodes that are laws of processes."""
-ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
+ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s<-])\s*(->)(?![>-])\s*(?=\S)")
+OTHER_ARROWS = re.compile(r"(?P<left>\S+)\s*(?P<arrow><->|<-|-->|=>|→|←|>)\s*(?P<right>\S+)")
+BACKWARDS = ("<-", "←")
 EVERY = "*"  # every replica, at one end of a link
+ENDS = "the node that has the data, and the one that asks for it: {from: a, to: b}, or a -> b"
 FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
+
+
+def misplaced_law(process: str, node: str = "NODE") -> tuple[str, str]:
+    """Return what is wrong with a law of a process (downloads, ...) at a link, and where the node that asks has it."""
+    return (
+        "belongs to a node, not to a link",
+        f"nodes: {{{node}: {{{process}: exponential(rate=1)}}}}, links: [a -> {node}]",
+    )
 
 
 @final
 class LinkFields(Part):
     """A link as users write it, in the direction the data flows."""
 
+    HINTS: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("src", "parent", "upstream", "a", "node"), ENDS),
+        **dict.fromkeys(("dst", "dest", "destination", "child", "downstream", "b", "peer", "peers"), ENDS),
+        **{process: "a field of the node: " + misplaced_law(process, "b")[1] for process in sorted(PROCESSES)},
+        **dict.fromkeys(
+            ("rate", "period", "interval", "law"), "a law of the node: " + misplaced_law("downloads", "b")[1]
+        ),
+        **dict.fromkeys(("type", "role"), "kind: download, peer or query"),
+        **dict.fromkeys(("latency", "lag", "rtt", "length"), "delay: 0.05, the time that a message takes one way"),
+        **dict.fromkeys(("weight", "cost", "capacity"), "left out, as links have kind, delay and both alone"),
+        **dict.fromkeys(
+            ("bidirectional", "undirected", "two_way"), "both: true, or a -- b where both poll one another"
+        ),
+    }
     source: Name = Field(alias="from", description="the node that has the data, or * for every replica")
     target: Name = Field(alias="to", description="the node that asks for it, or * for every replica")
     kind: Literal["download", "peer", "query"] | None = Field(
@@ -62,17 +87,58 @@ class LinkFields(Part):
 
 
 def _parse_link(value: object) -> object:
-    """Return the fields of a link in the short form (a -> b, a -- b) by name; anything but a text is returned as it is.
+    """Return the fields of a link in a short form by name: the text a -> b or a -- b, or the list [a, b].
 
-    Raise FieldError for a text of another form.
+    A mapping is returned as it is. Raise FieldError, with the link that is probably meant, for other values and for a
+    mapping from one node to others.
     """
-    if not isinstance(value, str):
+    if isinstance(value, list | tuple) and len(value) == 2 and not any(isinstance(end, dict | list) for end in value):
+        return {"from": value[0], "to": value[1]}
+    if isinstance(value, Mapping):
+        _require_ends(value)
         return value
-    parts = [part for part in ARROW.split(value.strip()) if part]
+    if isinstance(value, LinkFields):
+        return value
+    parts = [part for part in ARROW.split(value.strip()) if part] if isinstance(value, str) else []
     if len(parts) != 3:
-        raise FieldError("", f"{short_repr(value)} is not a link", FORMS)
+        raise FieldError("", f"{short_repr(value)} is not a link", _link_meant(value, parts))
     two_ways = parts[1] == "--"
     return {"from": parts[0], "to": parts[2], "kind": "peer" if two_ways else None, "both": two_ways}
+
+
+def _require_ends(link: Mapping[Any, Any]) -> None:
+    """Raise FieldError if a link in fields is a mapping from a node to another, or has a list of nodes at one end."""
+    if len(link) == 1 and not link.keys() & {"from", "to", "source", "target"}:
+        ((node, others),) = link.items()
+        if isinstance(others, str | int | list):
+            raise FieldError("", f"{short_repr(dict(link))} is not a link", _links_of(node, others))
+    for end in ("from", "to", "source", "target"):
+        if isinstance(link.get(end), list):
+            a, b = (link.get(key, link.get(other)) for key, other in (("from", "source"), ("to", "target")))
+            pairs = [(x, y) for x in (a if isinstance(a, list) else [a]) for y in (b if isinstance(b, list) else [b])]
+            raise FieldError(end, "is a list", f"a link for each: {', '.join(f'{x} -> {y}' for x, y in pairs[:4])}")
+
+
+def _links_of(node: object, others: object) -> str:
+    """Return the text of the links from a node to another or to each of a list, such as `a -> b, a -> c`."""
+    return ", ".join(f"{node} -> {other}" for other in (others if isinstance(others, list) else [others])[:4])
+
+
+def _link_meant(value: object, parts: list[str]) -> str:
+    """Return how what is probably meant by a value is written as a link; `parts` are those around arrows, if any."""
+    if len(parts) > 3 and len(parts) % 2 and {*parts[1::2]} == {"->"}:
+        return "a link for each arrow: " + ", ".join(
+            f"{a} -> {b}" for a, b in zip(parts[::2], parts[2::2], strict=False)
+        )
+    if isinstance(value, list | tuple) and len(value) == 3:
+        return f"[a, b], or with its attributes {{from: {value[0]}, to: {value[1]}, delay: 0.05}}"
+    match = OTHER_ARROWS.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return FORMS
+    if match["arrow"] == "<->":
+        return f"{match['left']} -- {match['right']} (they poll one another), or a link for each direction"
+    a, b = (match["left"], match["right"])[:: -1 if match["arrow"] in BACKWARDS else 1]
+    return f"{a} -> {b} ({b} downloads from {a})"
 
 
 @final
@@ -91,14 +157,6 @@ class EdgeMeaning:
         if self.edges == "peers" or (self.edges is None and not directed):
             return {"kind": "peer", "both": True}
         return {} if directed else {"both": True}
-
-
-def misplaced_law(process: str, node: str = "NODE") -> tuple[str, str]:
-    """Return what is wrong with a law of a process (downloads, ...) at a link, and where the node that asks has it."""
-    return (
-        "belongs to a node, not to a link",
-        f"nodes: {{{node}: {{{process}: exponential(rate=1)}}}}, links: [a -> {node}]",
-    )
 
 
 @lru_cache(maxsize=1_000)
@@ -243,6 +301,9 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
     A list is checked link by link. Of links that are in columns already, the ends are checked all at once and the
     attributes only of the first link of every sort. `info.context` may have the names of all nodes.
     """
+    if isinstance(links, str | Mapping):
+        links_meant = [_links_of(*link) for link in links.items()] if isinstance(links, Mapping) else [links]
+        raise FieldError("", f"{short_repr(links)} is not a list", f"links: [{', '.join(links_meant[:4])}]")
     if isinstance(links, Links):
         if links.sound((info.context or {}).get("nodes")):
             try:
@@ -261,7 +322,8 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
     return columns.links()
 
 
-LinkField = Annotated[LinkFields, BeforeValidator(_parse_link, json_schema_input_type=str | LinkFields)]
+TwoNames = Annotated[list[str | int], Field(min_length=2, max_length=2)]
+LinkField = Annotated[LinkFields, BeforeValidator(_parse_link, json_schema_input_type=str | TwoNames | LinkFields)]
 LinksField = Annotated[
     tuple[LinkField, ...], WrapValidator(_in_columns), PlainSerializer(lambda links: links.in_short_forms(), list)
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 from operator import mul
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 
@@ -69,6 +69,12 @@ def _without_default(schema: dict[str, Any]) -> None:
 class CascadeShape(Part):
     """Abstract: the fields of a network or a tier whose replicas form a tree, without the source above it."""
 
+    HINTS: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("levels", "height", "layers", "tiers"), "depth: 4"),
+        **dict.fromkeys(
+            ("fanout", "fan_out", "children", "degree", "width"), "branching: 3, or one per level: [10, 3]"
+        ),
+    }
     kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
     depth: TreeDepth = Field(None, validate_default=True, description=TREE_DEPTH, json_schema_extra=_without_default)
     branching: Branching = Field(
@@ -134,6 +140,11 @@ class CooperativeShape(Part):
     source.
     """
 
+    HINTS: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("nodes", "size", "members", "m", "n"), "replicas: 10"),
+        **dict.fromkeys(("fanout", "fan_out", "degree", "ask", "k"), "peers: 2, whom each poll asks"),
+        **dict.fromkeys(("gossip", "exchange"), "polls: exponential(rate=4)"),
+    }
     kind: Literal["cooperative"] = Field(description="cooperative: a cluster of replicas that poll one another")
     replicas: AtLeastTwo = Field(description="m, the number of replicas in the cluster, 2 or more")
     peers: CountOrNone = Field(

@@ -74,7 +74,11 @@ def metrics_of(network: Network, measure: Measure) -> tuple[Metric, ...]:
         if callable(metric):
             names.append(metric_of_function(metric).name)
         elif isinstance(metric, str):
-            names.append(without_units(metric, network.unit))
+            try:
+                names.append(without_units(metric, network.unit))
+            except FieldError as error:
+                right = error.right.replace("beside it", "in the network")
+                raise FieldError("measure", error.wrong, right) from None
         else:
             raise FieldError("measure", f"{short_repr(metric)} is no metric", "a name, such as lag, or a function")
     return metrics(names)

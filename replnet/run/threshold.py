@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import final
 
-from replnet.measure import AT, METRICS, Row, is_metric_on_request, is_share, metric, metrics_on_request
-from replnet.text import FieldError, expression, grammar, short_repr, without_units
+from replnet.measure import AT, METRICS, Row, base_name, is_metric_on_request, is_share, metric, metrics_on_request
+from replnet.text import FieldError, dimension_of, expression, grammar, short_repr, without_units
+
+BOUND = re.compile(r"(?<=[<>=])(?P<bound>[^<>=]*)$")
+PERCENT = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?)\s*%\s*")
 
 
 @final
@@ -50,11 +54,20 @@ class Threshold:
 def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
     """Return the threshold that `text` states, such as `level 2: lag <= 3`, or raise FieldError.
 
-    Errors name `field`, the option or argument in which the text was written. `unit` is the network's unit of time, in
-    which times may be written; None if it has none.
+    A bound may have a unit that fits the metric: a time (5 min), a rate (100/h), or a share in percent (90 %). Errors
+    name `field`, the option or argument in which the text was written. `unit` is the network's unit of time, in which
+    the bound then counts; None if it has none.
     """
     group, colon, rest = text.strip().rpartition(":")
-    rest = without_units(rest, unit)
+    end = BOUND.search(rest)
+    written = end["bound"].strip() if end else ""
+    percent = PERCENT.fullmatch(written)
+    if end and percent:
+        rest = f"{rest[: end.start()]}{float(percent['number']) / 100!r}"
+    try:
+        rest = without_units(rest, unit)
+    except FieldError as error:
+        raise FieldError(field, error.wrong, error.right.replace("beside it", "in the network")) from None
     try:
         sign, about, bound = _split_comparison(rest)
         if colon and not group:
@@ -66,7 +79,28 @@ def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
         name = metric(about).name if is_metric_on_request(about) else about
     except FieldError as error:
         raise FieldError(field, error.wrong, error.right) from None
+    _check_dimension(field, name, "share" if percent else dimension_of(written), written)
     return Threshold(field, text.strip(), group.strip() or None, name, sign.startswith(">"), bound)
+
+
+def _check_dimension(field: str, name: str, dimension: str, written: str) -> None:
+    """Raise FieldError if a bound, as it was `written`, is a time, a rate or a share and the metric `name` another one.
+
+    `dimension` is that of the bound, "" for a plain number.
+    """
+    if not dimension:
+        return
+    words = (METRICS | metrics_on_request()).get(base_name(name), "")
+    right = "time" if words.startswith("units of time") else "rate" if "per unit of time" in words else ""
+    right = "share" if is_share(name) else "number" if base_name(name) == "missing_updates" else right
+    examples = {
+        "time": "5min, or a number",
+        "rate": "100/h, or a number",
+        "share": "0.9 or 90%",
+        "number": "without a unit",
+    }
+    if right and dimension != right:
+        raise FieldError(field, f"{written} is a {dimension}, and {name} is a {right}", examples[right])
 
 
 def _split_comparison(text: str) -> tuple[str, str, float]:

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         duration,
         equal_fields,
         finite_or_nan,
+        interval_words,
         is_number,
         places,
         round_to,
@@ -111,7 +112,17 @@ if TYPE_CHECKING:
     )
     from replnet.text.plugins import load_plugins
     from replnet.text.ranges import LIKE_A_RANGE, Place, is_range, points_of, require
-    from replnet.text.units import MICROSECONDS, WORDS, convert_times, in_unit, name_units, time_in, without_units
+    from replnet.text.units import (
+        MICROSECONDS,
+        WORDS,
+        convert_times,
+        dimension_of,
+        in_unit,
+        name_units,
+        rate_in,
+        time_in,
+        without_units,
+    )
     from replnet.text.validation import Fault, problem_at, validate, validate_by, with_bounds
     from replnet.text.yaml_writer import yaml_text
 else:

@@ -20,11 +20,14 @@ from numbers import Real
 from typing import Any, TextIO
 
 from replnet.text.errors import escape_unprintable
+from replnet.text.units import convert_times
 
 NEGLIGIBLE, SMALL = 1e-12, 1e-3  # between these, five decimals would show too little; below there is only rounding
 DIGITS = 5  # of a number without an interval
 MOST_PLACES = 9
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+SINGULARS = {"years": "year", "days": "day", "h": "hour", "min": "minute", "s": "second"}
+SECONDS_IN_A_MINUTE = 60.0
 
 
 def finite_or_nan(value: Any) -> float:
@@ -122,6 +125,20 @@ def duration(length: float, dated: bool) -> str:
         return f"{length:.5g}"
     size, unit = next((size_and_unit for size_and_unit in SPANS if length >= size_and_unit[0]), SPANS[-1])
     return f"{length / size:.4g} {unit}"
+
+
+def interval_words(rate: float, unit: str | None) -> str:
+    """Return a rate per `unit`, such as h, as people tell it if it is below one a minute: every 2 h.
+
+    "" for other rates, and if there is no unit (None).
+    """
+    if unit is None or not 0 < rate < math.inf:
+        return ""
+    seconds = convert_times(1 / rate, unit, "s")
+    if seconds < SECONDS_IN_A_MINUTE or math.isclose(seconds, SECONDS_IN_A_MINUTE):
+        return ""
+    number, _, name = duration(seconds, True).partition(" ")
+    return f"every {SINGULARS[name]}" if number == "1" else f"every {number} {name}"
 
 
 # On a page or in a picture

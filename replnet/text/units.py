@@ -64,19 +64,42 @@ def in_unit(value: Any, unit: str | None, name: str) -> Any:
     return _convert_match(match, unit)
 
 
+def dimension_of(text: str) -> str:
+    """Return what a text such as 5min or 3/h is, a "time" or a "rate"; "" if it is no number with a unit."""
+    match = _QUANTITY.fullmatch(text.strip())
+    return "" if match is None or match["name"] else "rate" if match["per"] else "time"
+
+
+def rate_in(value: Any, unit: str | None, field: str) -> Any:
+    """Return the rate per `unit` of a text such as `100/h` or `3`, or a value that is no text as it is.
+
+    Raises FieldError for `field` if the text is no rate, or has a unit while `unit` is None.
+    """
+    return _quantity_in(value, unit, field, "rate", "is no rate", "a number, or one with a unit such as 100/h")
+
+
 def time_in(value: Any, unit: str | None, field: str) -> Any:
     """Return the time in `unit` of a text such as `2h` or `3`, or a value that is no text as it is.
 
     Raises FieldError for `field` if the text is no time, or has a unit while `unit` is None.
     """
+    return _quantity_in(value, unit, field, "mean", "is no time", "a number, or one with a unit such as 2h")
+
+
+def _quantity_in(value: Any, unit: str | None, field: str, name: str, wrong: str, right: str) -> Any:
+    """Return the number in `unit` of a text, with a unit or without, or a value that is no text as it is.
+
+    `name` is an argument of laws that tells whether a time (mean) or a rate (rate) is right. Raises FieldError for
+    `field`, which says what is `wrong` with a text that is no number and what would be `right`.
+    """
     if not isinstance(value, str):
         return value
     try:
-        return float(in_unit(value, unit, "mean"))
+        return float(in_unit(value, unit, name))
     except FieldError as error:
         raise FieldError(field, error.wrong, error.right) from None
     except ValueError:
-        raise FieldError(field, f"{value!r} is no time", "a number, or one with a unit such as 2h") from None
+        raise FieldError(field, f"{value!r} {wrong}", right) from None
 
 
 def convert_times(times: Times, old_unit: str, unit: str) -> Times:

@@ -119,7 +119,8 @@ def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: boo
         field = _fields(owner).get(str(path[-1]))
         yield path, "missing", (field.description if field else None) or "a value", True
     elif kind == "extra_forbidden":
-        yield path, "unknown field", suggestion(str(path[-1]) if with_suggestion else "", _fields(owner)), True
+        similar = suggestion(str(path[-1]) if with_suggestion else "", _fields(owner))
+        yield path, "unknown field", getattr(owner, "HINTS", {}).get(str(path[-1]), similar), True
     elif kind == "literal_error":
         yield path, f"{short_repr(value)} is unknown here", str(detail["ctx"]["expected"]).replace("'", ""), False
     elif kind == "union_tag_invalid":

@@ -8,7 +8,7 @@ from typing import Any
 
 import programs
 import pytest
-from error_tables import by_message, message_of, read_table, write_files
+from error_tables import by_message, message_of, read_table, without_excerpts, write_files
 
 from replnet.network import Network, build, cascade, cooperative, load, redundant, single
 from replnet.network.network import network_of
@@ -17,6 +17,7 @@ from replnet.text.errors import MOST_SHOWN, InputError
 
 LAW = "exponential(rate=2)"
 TABLE = read_table(__file__)
+SHAPES = read_table(__file__, "shapes.yaml")
 
 
 def read(case: dict[str, Any]) -> Network:
@@ -34,6 +35,21 @@ def test_errors(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(case)
     assert message_of(read, case) == case["message"]
+
+
+@pytest.mark.parametrize("case", by_message(SHAPES["wrong"]))
+def test_shapes_that_everybody_tries(case, tmp_path, monkeypatch):
+    """Each is refused with the line that would be right."""
+    monkeypatch.chdir(tmp_path)
+    of = next(iter(case))
+    Path("net.yaml").write_text(SHAPES["around"][of] + case[of] + "\n")
+    assert without_excerpts(message_of(load, "net.yaml")) == case["message"]
+
+
+@pytest.mark.parametrize("shape", SHAPES["right"])
+def test_shapes_that_mean_one_thing_alone(shape, tmp_path):
+    (tmp_path / "net.yaml").write_text(SHAPES["around"]["links"] + shape + "\n")
+    assert sorted(load(tmp_path / "net.yaml").graph.edges) == [("s", "a"), ("s", "b")]
 
 
 def test_what_is_right_in_the_table_is():
@@ -75,7 +91,7 @@ def test_files_that_are_no_text(tmp_path, monkeypatch):
 def test_windows_line_ends_and_byte_order_marks(tmp_path):
     path = tmp_path / "net.yaml"
     path.write_bytes(b"\xef\xbb\xbfkind: single\r\nupdates: constant(rate=1)\r\ndownloads: 3\r\n")
-    assert "net.yaml:3:12: downloads: 3 is not a law" in message_of(load, path)
+    assert "net.yaml:3:12: downloads: 3 is a number, not a law" in message_of(load, path)
 
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

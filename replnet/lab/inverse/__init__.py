@@ -18,7 +18,8 @@ from replnet.faces import open_face
 
 if TYPE_CHECKING:
     from replnet.lab.inverse.best_size import BestSize, solve
-    from replnet.lab.inverse.designing import COLUMNS, POLICIES, design
+    from replnet.lab.inverse.designing import COLUMNS, POLICIES, Candidate, Design, design
+    from replnet.lab.inverse.rate_search import DIGITS
     from replnet.lab.inverse.sizing import (
         BY_FORMULA,
         CLOSE_BY_EMULATION,

@@ -27,9 +27,9 @@ from replnet.lab.inverse.targets import (
     words_of_interrupt,
 )
 from replnet.laws import Law, at_rate, law
-from replnet.network import Network
+from replnet.network import Network, TimeUnit
 from replnet.run import Emulated, Progress, Threshold
-from replnet.text import FieldError
+from replnet.text import MICROSECONDS, FieldError, rate_in, without_units
 
 POLICIES = ("exponential(rate=1)", "constant(rate=1)")
 MOST_VERIFIED = 3  # how many of the best candidates are emulated
@@ -125,8 +125,9 @@ def design(
     replicas: int,
     target: float | str,
     *,
-    limit: float = math.inf,
-    queries: float = 0.0,
+    unit: TimeUnit | None = None,
+    limit: float | str = math.inf,
+    queries: float | str = 0.0,
     pulls: Iterable[Law | str] = POLICIES,
     seed: int = 1,
     precision: float = 0.005,
@@ -137,24 +138,27 @@ def design(
 ) -> Design:
     """Find architectures, laws of pulls and rates with which so many replicas meet a target, the fewest messages first.
 
-    A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. With recorded dates all times
-    are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more than `limit` requests per
-    unit of time; `queries` are those of all clients together, per unit of time, and allow clients that ask several
-    replicas. `pulls` are laws whose rates are left open. The best three are emulated, from `seed` and to half-widths of
-    `precision`, and judged together; `workers`, `address` and `progress` are as of `emulate`. A `budget` in seconds, or
-    such as 10m, ends the search as Ctrl-C does, with the candidates found by then. Raises FieldError if an argument is
-    wrong or no candidate meets the target.
+    A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. With a `unit`, such as h, all
+    may have units of their own (`lag <= 5min`, `limit="100/s"`), and numbers without one and all results are in it.
+    Recorded dates without a unit are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more
+    than `limit` requests per unit of time; `queries` are those of all clients together, per unit of time, and allow
+    clients that ask several replicas. `pulls` are laws whose rates are left open. The best three are emulated, from
+    `seed` and to half-widths of `precision`, and judged together; `workers`, `address` and `progress` are as of
+    `emulate`. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C does, with the candidates found by then.
+    Raises FieldError if an argument is wrong or no candidate meets the target.
 
     >>> result = rn.design("exponential(rate=1)", 20, "freshness >= 0.9", limit=60, workers=0)
     >>> result.best.architecture, result.best.fits, result.best.result.verdict
     ('a tier above', True, 'agree')
     """
-    goal = read_target(target)
-    if goal.group or goal.metric in LOAD_FIELDS:
-        raise FieldError("target", f"{goal.text!r} is not about what clients get", EXAMPLE_TARGETS)
-    source = _law("updates", updates)
-    needs = _check_needs(Needs(str(source), replicas, queries, limit, source.unit))
-    laws = [_law("pulls", text) for text in pulls]
+    if unit is not None and unit not in MICROSECONDS:
+        raise FieldError("unit", f"{unit!r} is no unit of time", f"one of {', '.join(MICROSECONDS)}")
+    source = _law("updates", updates, unit)
+    counted_in = unit or source.unit
+    goal = _read_goal(target, counted_in)
+    most, asked = _rate("limit", limit, counted_in), _rate("queries", queries, counted_in)
+    needs = _check_needs(Needs(str(source), replicas, asked, most, counted_in))
+    laws = [_law("pulls", text, counted_in) for text in pulls]
     tell = progress or (lambda share, words: None)
     candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
     with within(budget), within_reason():
@@ -226,13 +230,46 @@ def _check_needs(needs: Needs) -> Needs:
     for name in ("limit", "queries"):
         value = getattr(needs, name)
         if not value >= 0 or (name == "limit" and value == 0):
-            raise FieldError(name, f"{value!r} is no number per unit of time", "above 0")
+            raise FieldError(name, f"{value:g} is no number per unit of time", "above 0")
     return needs
 
 
-def _law(field: str, text: Law | str) -> Law:
-    """Return the law that a user gives for a field; raise FieldError, in that field, if it is wrong."""
+def _read_goal(target: float | str, unit: str | None) -> Threshold:
+    """Return the demand that a target makes, which may be written in units if `unit` is not None.
+
+    Raises FieldError if it is none, or none on what clients get.
+    """
     try:
-        return law(text)
+        goal = read_target(target, unit)
     except FieldError as error:
-        raise FieldError(field, f"{text}: {error.field}: {error.wrong}", error.right) from None
+        raise _error_of_design(error.field, error) from None
+    if goal.group or goal.metric in LOAD_FIELDS:
+        raise FieldError("target", f"{goal.text!r} is not about what clients get", EXAMPLE_TARGETS)
+    return goal
+
+
+def _rate(field: str, value: float | str, unit: str | None) -> float:
+    """Return a rate per `unit` that a user gives for a field; raise FieldError, in that field, if it is none."""
+    try:
+        return float(rate_in(value, unit, field))
+    except FieldError as error:
+        raise _error_of_design(field, error) from None
+
+
+def _law(field: str, text: Law | str, unit: str | None) -> Law:
+    """Return the law, in `unit` if that is not None, that a user gives for a field.
+
+    Raises FieldError, in that field, if it is wrong.
+    """
+    try:
+        given_law = law(without_units(text, unit) if isinstance(text, str) else text)
+    except FieldError as error:
+        raise _error_of_design(field, error, f"{text}: {error.field}: " if error.field else "") from None
+    return given_law if unit is None else given_law.counted_in(unit)
+
+
+def _error_of_design(field: str, error: FieldError, place: str = "") -> FieldError:
+    """Return the error in a `field`, at a `place` in it, in words that fit a design where they are about a network."""
+    wrong = error.wrong.replace("the network has none for its times", "the design has none")
+    right = error.right.replace("unit: ", "unit ").replace(" beside it", "").replace(" in the network", "")
+    return FieldError(field, f"{place}{wrong}", right if wrong != error.wrong else error.right)

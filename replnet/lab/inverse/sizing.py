@@ -42,7 +42,7 @@ from replnet.laws import law
 from replnet.measure import Row
 from replnet.network import Given, Network, network_of
 from replnet.run import Emulated, Progress, Settings, Threshold
-from replnet.text import DocumentError, FieldError
+from replnet.text import DocumentError, FieldError, interval_words
 
 BY_FORMULA = "by formula"
 CLOSE_BY_FORMULA = 1e-6  # relative width of a bracket by formula
@@ -113,8 +113,15 @@ class Sized(SearchResult):
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
         return margin_of(self.target, *sides)
 
+    def value_words(self, value: Number) -> str:
+        """Return a value of the field as text: a rate below one a minute with its interval, such as 0.5 (every 2 h)."""
+        is_rate = self.key.rpartition(".")[2] in ("rate", "budget", "bandwidth")
+        words = interval_words(value, self.result.unit) if is_rate else ""
+        return f"{value:.6g}{f' ({words})' if words else ''}"
+
     def _words(self) -> str:
-        return f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
+        value = self.value_words(self.value)
+        return f"{self.key} = {value}, the {self.extreme} that meets {self.target.text}, {self.how}"
 
 
 def size(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.network import ROLES, Aggregate, resources_note
 from replnet.show.pictures.forest import Forest, forest
-from replnet.text import count_text, name_units
+from replnet.text import count_text, interval_words, name_units
 
 if TYPE_CHECKING:
     from replnet.network import Network
@@ -41,7 +41,7 @@ def describe(network: Network) -> str:
     sizes = {group: sum(count for _, count in members) for group, members in groups.items()}
     size = max(len(f"{count:,}") for count in sizes.values())
     for group, members in groups.items():
-        laws = "; ".join(_laws([node for node, _ in members])) or "passive"
+        laws = "; ".join(_laws([node for node, _ in members], network.unit)) or "passive"
         lines.append(f"  {group:<{width}}  {sizes[group]:>{size},}  {laws}")
     if topology.about["delay"]:
         lines.append(f"  every message takes {topology.about['delay']}")
@@ -70,7 +70,8 @@ def _aggregate(name: str, spec: Aggregate) -> str:
     lines += [spec.title] if spec.title else []
     shapes = _list_laws(map(str, spec.updates if spec.rates is None else sources.shapes))
     updates = f"updates {shapes}" if spec.rates is None else f"updates of the shape {shapes}"
-    rates = f", rates from {sources.rates.min():.4g} to {sources.rates.max():.4g}"
+    slowest, fastest = float(sources.rates.min()), float(sources.rates.max())
+    rates = f", rates from {_rate(slowest, spec.unit)} to {_rate(fastest, spec.unit)}"
     weights = (
         "" if spec.weights is None else f", weights up to {sources.weights.max() * sources.size:.4g} times the mean"
     )
@@ -90,6 +91,12 @@ def _aggregate(name: str, spec: Aggregate) -> str:
     return "\n".join(lines)
 
 
+def _rate(rate: float, unit: str | None) -> str:
+    """Return a rate as text, with its interval in words if it is below one a minute and time has a `unit`."""
+    words = interval_words(rate, unit)
+    return f"{rate:.4g} ({words})" if words else f"{rate:.4g}"
+
+
 def _events(rates: dict[str, Any], unit: str | None) -> str:
     """Return a line with the events per unit of time, in all and by process; `rates` has those of all nodes by process.
 
@@ -99,11 +106,13 @@ def _events(rates: dict[str, Any], unit: str | None) -> str:
     return f"  events per {name_units('unit of time', unit)}: {sum(rates.values()):,.6g} ({parts})"
 
 
-def _laws(members: list[Node]) -> list[str]:
+def _laws(members: list[Node], unit: str | None) -> list[str]:
     """Return a text for each process that nodes, given as attributes, have, with its laws; one for bandwidths, if
     any.
+
+    `unit` is the unit of time, None if it has no name.
     """
-    texts = {name: _list_laws(_law(name, node) for node in members if name in node) for name in PROCESSES}
+    texts = {name: _list_laws(_law(name, node, unit) for node in members if name in node) for name in PROCESSES}
     bandwidths = sorted({node["bandwidth"] for node in members if "bandwidth" in node})
     texts["bandwidth"] = _list_laws(f"{bandwidth:g}" for bandwidth in bandwidths)
     return [f"{name} {laws}" for name, laws in texts.items() if laws]
@@ -116,9 +125,14 @@ def _list_laws(laws: Iterable[str]) -> str:
     return " or ".join(distinct[:MOST_LAWS]) + more
 
 
-def _law(process: str, node: Node) -> str:
-    """Return the law of a process of a node as text; of pulls that choose among nodes, with how many each asks."""
+def _law(process: str, node: Node, unit: str | None) -> str:
+    """Return the law of a process of a node as text; of pulls that choose among nodes, with how many each asks.
+
+    Of a law below one event a minute, if time has a `unit`, the mean interval follows in words.
+    """
     law = str(node[process])
+    if words := interval_words(node[process].rate, unit):
+        law += f" ({words})" if law.startswith("constant(") else f" ({words} on average)"
     if process == "polls":
         return f"{law} of {count_text(node['peers'], node['select'] + ' peer')}"
     if process == "queries":

@@ -154,6 +154,17 @@ def test_those_within_the_limit_come_first_and_the_best_are_measured():
             assert rn.predict(less).about("freshness", one.built.shape.group)[0].predicted < 0.8
 
 
+def test_a_design_in_units_is_that_of_the_same_numbers():
+    how = {"pulls": [E1], "precision": 0.05, "workers": 0}
+    plain = design("exponential(rate=0.25)", 10, "staleness_age <= 0.5", limit=100, queries=1200, **how)
+    units = design(
+        "exponential(mean=4h)", 10, "staleness_age <= 30 min", unit="h", limit="2400/d", queries="20/min", **how
+    )
+    assert [row["rates"] for row in units.rows] == [row["rates"] for row in plain.rows]
+    assert units.best.network.unit == "h"
+    assert units.best.result.rows == plain.best.result.rows
+
+
 def test_architectures_and_laws_may_be_left_out():
     """Nobody polls without a limit; and a copy that is pulled at intervals without a variance lags without a bound."""
     found = design(E1, 10, 0.5, pulls=[E1], precision=0.05, workers=0)
