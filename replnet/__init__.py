@@ -80,7 +80,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.lab.sweeps import compare, open, sweep
     from replnet.lab.inverse import design, size
     from replnet.show.report import reproduce
-    from replnet.histories import audit, change_rate, fit, observe, propose
+    from replnet.histories import audit, change_rate, change_rates, fit, observe, propose
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
@@ -98,7 +98,7 @@ _HOMES = {
     "replnet.lab.sweeps": ("compare", "open", "sweep"),
     "replnet.lab.inverse": ("design", "size"),
     "replnet.show.report": ("reproduce",),
-    "replnet.histories": ("audit", "change_rate", "fit", "observe", "propose"),
+    "replnet.histories": ("audit", "change_rate", "change_rates", "fit", "observe", "propose"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -112,6 +112,7 @@ __all__ = [  # written out, as type checkers read it
     "audit",
     "cascade",
     "change_rate",
+    "change_rates",
     "compare",
     "compose",
     "constant",

@@ -46,9 +46,9 @@ def rates_by(
     """Return the download rate of every source under a policy, given by its name; they add up to `budget`.
 
     Best rates are all 0 if no source gains from downloads. `policy` is freshness, age, missing_updates, algorithm1 or
-    one of NAMES; raise FieldError for another one. `shapes` are the laws of updates, each with the numbers of the sources that
-    have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies make no use;
-    `between` is the kind of intervals between downloads of a source.
+    one of NAMES; raise FieldError for another one. `shapes` are the laws of updates, each with the numbers of the
+    sources that have it, at the update `rates` of all; `weights` are what sources are worth, of which some policies
+    make no use; `between` is the kind of intervals between downloads of a source.
     """
     if policy not in OWN_NAMES and policy not in NAMES:
         raise FieldError("policy", f"{short_repr(policy)} is unknown", suggestion(policy, [*OWN_NAMES, *NAMES]))

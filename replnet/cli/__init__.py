@@ -10,7 +10,7 @@ What commands share:
 Commands:
 
     networks       predict, run, network, size, formula
-    schedules      schedule: how often to visit each of many sources, and when next
+    schedules      schedule: how often to visit each of many sources, and when next; what trace rate writes of many
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, trace rate, audit, and what they print
@@ -22,6 +22,7 @@ Commands:
 
 What they write:
 
+    frames         tables with a row for each of many sources, written to files and printed in part
     output         lines and tables, JSON and CSV; results and sweeps
     explanation    what --explain adds to a table: what its words mean, and where its numbers come from
     progress       what is shown while something takes long

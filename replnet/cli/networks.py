@@ -44,6 +44,18 @@ MEASURE = click.option(
          "(replnet list metrics). Repeatable.",
 )  # fmt: skip
 SOURCE = click.Choice(["source"])
+
+
+def load_with_notes(network: str, overrides: tuple[str, ...]) -> Network:
+    """Return the network of a file or name, with overrides applied; print on stderr what was not read of its tables."""
+    from replnet.network import load
+
+    loaded = load(network, overrides)
+    for note in loaded.notes:
+        echo(note, err=True)
+    return loaded
+
+
 BY = click.option("--by", type=SOURCE, help="Add a row per source for groups that can get copies of several sources.")
 
 
@@ -60,11 +72,11 @@ def predict(
     explain: bool, form: str,
 ) -> int:  # fmt: skip
     """Predict what clients of NETWORK get, by formula."""
-    from replnet.network import load, resources_note
+    from replnet.network import resources_note
     from replnet.run import predict as formulas
 
     with progress_lines("reading the network") as progress:
-        loaded = load(network, overrides)
+        loaded = load_with_notes(network, overrides)
         if warning := resources_note(loaded):
             echo(warning, err=True)
         result = formulas(loaded, measure, by, budget=budget, tell=partial(progress, 0.0))
@@ -116,12 +128,12 @@ def run(
     """Emulate NETWORK, and compare that with the formulas."""
     from replnet.cli.thresholds import check, judge
     from replnet.cli.ui import watched_run
-    from replnet.network import load, replication_bytes, require_room, resources_note
+    from replnet.network import replication_bytes, require_room, resources_note
     from replnet.run import REPLICATIONS, fastest_engine, read_threshold
     from replnet.text import time_in
 
     with progress_lines("reading the network"):
-        loaded = load(network, overrides)
+        loaded = load_with_notes(network, overrides)
         demands = [read_threshold(text, "--threshold", loaded.unit) for text in thresholds]
         check(demands, loaded, options["by"])
         horizon = options["horizon"] = time_in(options["horizon"], loaded.unit, "--horizon")
@@ -207,14 +219,14 @@ def _emulate(network: Network, engine: str, watch: Watch | None, **options: Any)
 @click.option("-o", "--output", type=FILE, help="Draw into this file instead: PNG, SVG or PDF, by its ending.")
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
-    from replnet.network import LARGE_NETWORK, load
+    from replnet.network import LARGE_NETWORK
 
     if output is not None:
         from replnet.show.pictures import draw, picture_format
 
         picture_format(Path(output))  # raises an error before a large network is read
     with progress_lines("reading the network"):
-        loaded = load(network, overrides)
+        loaded = load_with_notes(network, overrides)
         described = loaded.describe()
     echo(described)
     if output is not None:

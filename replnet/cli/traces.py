@@ -16,8 +16,9 @@ import click
 
 from replnet.cli.main import commands, format_option, seed_option
 from replnet.cli.output import echo, print_table, write
+from replnet.cli.schedules import write_rates
 from replnet.show import Table
-from replnet.text import duration
+from replnet.text import MICROSECONDS, FieldError, duration
 
 if TYPE_CHECKING:
     from replnet.histories import Audit, ChangeRate, Check, TraceFit
@@ -101,21 +102,38 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 
 
 @trace.command()
-@click.argument("updates", type=FILE)
-@click.option("--visits", required=True, metavar="LAW|FILE",
+@click.argument("file", type=FILE)
+@click.option("--visits", metavar="LAW|FILE",
               help="When a crawler came: a law of the times between visits, in the unit of the record (seconds, of "
-              "dates), such as 'constant(period=86400)', or a file of times.")  # fmt: skip
+              "dates), such as 'constant(period=86400)', or a file of times. Left out, FILE is a log of "
+              "visits.")  # fmt: skip
+@click.option("-o", "--output", type=FILE,
+              help="Of a log of visits: write the name, the rate and an empty weight of each element into this CSV or "
+              "Parquet file.")  # fmt: skip
+@click.option("--unit", type=click.Choice(list(MICROSECONDS)),
+              help="Of a log of visits with dates: what rates are per.  [default: d]")  # fmt: skip
 @click.option("--window", type=click.IntRange(min=1), help="Visits that a bias is told for.  [default: 20]")
 @seed_option("Of visits drawn from a law.")
 @format_option()
-def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
-    """Estimate how often UPDATES came, from visits now and then.
+def rate(
+    file: Path, visits: str | None, output: Path | None, unit: str | None, window: int | None, seed: int, form: str
+) -> int:
+    """Estimate how often elements change, from visits now and then.
 
-    A visit sees whether there was a change, or when the last one was.
+    A visit sees whether there was a change, or when the last one was. FILE has the times of the changes of one element;
+    or it is a log of visits of many, with a row for each visit: its time, the name (or page, url) of the element, and
+    the version that it had, or whether it had changed.
     """
     from replnet.histories import WINDOW, change_rate
 
-    write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
+    if visits is None:
+        if window is not None:
+            raise FieldError("--window", "is about the changes of one element", "left out, or --visits LAW")
+        return write_rates(file, output, unit, form)
+    for option, value in (("--output", output), ("--unit", unit)):
+        if value is not None:
+            raise FieldError(option, "is for a log of visits of many elements", "left out, or no --visits")
+    write_rate(change_rate(file, visits, window or WINDOW, seed), form)
     return 0
 
 

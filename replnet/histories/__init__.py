@@ -10,6 +10,7 @@ One record:
     trace_fit      what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
     fitting        laws fitted to recorded intervals by maximum likelihood, how good they are, and how heavy the tail is
     change_rate    how often an element changes, estimated from what visits see of it
+    change_rates   how often each of many elements changes, from a log of visits
 
 Two records, of a source and of a replica:
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from replnet.histories.assumptions import Check
     from replnet.histories.audit import Audit, audit
     from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
+    from replnet.histories.change_rates import change_rates
     from replnet.histories.history import DAY, tail
     from replnet.histories.observing import ALL_REPLICAS, COLUMNS, LATENCY, Observation, observe
     from replnet.histories.proposals import PROPOSED, Proposal, Proposals, propose

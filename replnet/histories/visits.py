@@ -30,11 +30,9 @@ from replnet.processes import TIME_COLUMNS
 from replnet.text import FieldError, count_text, short_repr, suggestion
 from replnet.watch import VisitLog
 
-NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
-    ("node", "name", "host", "server", "replica"),
-    ("version", "serial", "etag", "hash"),
-    "source",
-)
+NODE_COLUMNS = ("node", "name", "host", "server", "replica", "page", "url")
+VERSION_COLUMNS = ("version", "serial", "etag", "hash")
+SOURCE = "source"
 LARGEST_EXACT = 2.0**53  # below it, floats are whole numbers each by itself
 
 RecordSource = str | Path | Any  # a file, or a DataFrame
@@ -86,17 +84,18 @@ def read_record(record: RecordSource, source: str | None) -> tuple[str, Any, Flo
     version unless it is a record of changes. `source` names the source; None stands for the node called source. Raises
     a FieldError if the record cannot be read, lacks a column or a value, or has no such node or no other.
     """
-    name, table = _table(record)
-    times, notes = times_of_entries(name, list(_placed_times(name, table["time"])), None)
+    name, table = read_table(record)
+    times, notes = times_of_entries(name, list(placed_times(name, table["time"])), None)
     order = np.argsort(times, kind="stable")
     table, times = table.iloc[order], times[order]
     return name, table, times, notes, _source(name, table["node"].to_numpy(dtype=str), source)
 
 
-def _table(record: RecordSource) -> tuple[str, Any]:
+def read_table(record: RecordSource, required: Sequence[str] = ()) -> tuple[str, Any]:
     """Return the name of a record, a file or a DataFrame, and a table with the columns time, node, and perhaps version.
 
-    Raise a FieldError if it cannot be read, or lacks a column or a value.
+    If one of `required`, version and changed, has to be there, the first that is there is the third column. Raise a
+    FieldError if the record cannot be read, or lacks a column or a value.
     """
     import pandas as pd
 
@@ -121,7 +120,13 @@ def _table(record: RecordSource) -> tuple[str, Any]:
         raise FieldError(name, f"{short_repr(record)} is no record of visits", "a file, or a DataFrame")
     lowered = {str(column).lower(): column for column in record.columns}
     columns = {}
-    for meaning, names in (("time", TIME_COLUMNS), ("node", NODE_COLUMNS), ("version", VERSION_COLUMNS)):
+    names_of = {"time": TIME_COLUMNS, "node": NODE_COLUMNS, "version": VERSION_COLUMNS, "changed": ("changed",)}
+    third = next((meaning for meaning in required if lowered.keys() & set(names_of[meaning])), "version")
+    if required and not lowered.keys() & set(names_of[third]):
+        raise FieldError(
+            name, f"has no column {' or '.join(required)}", f"one of {', '.join(VERSION_COLUMNS)}, changed"
+        )
+    for meaning, names in ((meaning, names_of[meaning]) for meaning in ("time", "node", third)):
         column = next((lowered[candidate] for candidate in names if candidate in lowered), None)
         if column is not None:
             columns[meaning] = record[column]
@@ -158,7 +163,7 @@ def failed_visits(record: RecordSource) -> dict[str, Floats]:
     return {node: np.array(instants) for node, instants in times.items()}
 
 
-def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
+def placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
     """Yield each time in a column of a table, after its place in the record, such as "NAME: row 1"."""
     return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
 

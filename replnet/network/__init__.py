@@ -6,7 +6,8 @@ What users write:
     fields         types of the fields of specifications and formulas: laws, numbers, lists of them
     parts          fields that the specifications of several kinds share
     aggregate      many sources, and replicas that keep copies of all of them
-    source_tables  files and DataFrames with a row per source: rates, weights, names
+    source_tables  rates, weights and names of sources in files and DataFrames, a row for each
+    source_files   files and DataFrames read by columns, with the lines of their rows
     graph_fields   networks that name their nodes and links
     links          links between named nodes, one by one and in columns
     graph_file     graphs of other programs: GraphML, GML, node-link JSON, lists of edges and NetworkX objects

@@ -52,8 +52,8 @@ ALLOCATE = (
     "how sources share the budget: uniform; proportional, to the rates of change; weights, in proportion to them; "
     "freshness or age, optimal for the order; missing_updates, the square-root law; change_directed, as if all weights "
     "were equal; algorithm1 or algorithm2 (Crawl); source_penalty(w) or update_penalty(w), optimal at constant "
-    "intervals; or a list of downloads per unit of time, one per source, or a CSV or Parquet file with a column visit_rate "
-    "or visit_interval"
+    "intervals; or a list of downloads per unit of time, one per source, or a CSV or Parquet file with a column "
+    "visit_rate or visit_interval"
 )
 
 
@@ -113,8 +113,8 @@ class AggregateShape(Part):
     rates: PerSourceField | None = Field(
         None,
         description="how often sources are updated: a list, or a law whose quantiles (i - 1/2) / M they are, "
-        "such as gamma(shape=2, mean=1), or a CSV or Parquet file with a column rate or interval, and perhaps weight and "
-        "name; 0 is never",
+        "such as gamma(shape=2, mean=1), or a CSV or Parquet file with a column rate or interval, and perhaps weight "
+        "and name; 0 is never",
     )
     weights: PerSourceField | None = Field(
         None,
@@ -158,7 +158,10 @@ class AggregateShape(Part):
     def _with_tables(
         cls, data: Any, handler: ModelWrapValidatorHandler[AggregateShape], info: ValidationInfo
     ) -> AggregateShape:
-        """Return the model of `data`, fields by name, whose tables are read; `info.context` has their folder and unit."""
+        """Return the model of `data`, fields by name, with lists in place of the tables that it names.
+
+        `info.context` has the folder of these, and the unit of the network.
+        """
         context = info.context or {}
         data, notes = with_tables(data, context.get("folder"), context.get("unit"))
         result = handler(data)

@@ -8,6 +8,7 @@ against each other.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeAlias
@@ -18,11 +19,7 @@ from replnet.network.specification import KINDS
 from replnet.text import FieldError
 
 if TYPE_CHECKING:
-    import os
-
     import networkx as nx
-    import pandas as pd
-    from numpy.typing import NDArray
 
     from replnet.network.parts import TimeUnit
 
@@ -37,9 +34,23 @@ class FrozenDistribution(Protocol):
     def isf(self, q: Any) -> Any: ...
 
 
+class DataFrameLike(Protocol):
+    """A table whose columns are known by their names, such as a DataFrame of pandas."""
+
+    columns: Any
+
+    def __getitem__(self, column: Any) -> Any: ...
+
+
+class ArrayLike(Protocol):
+    """An array or a column of numbers, of NumPy or pandas."""
+
+    def tolist(self) -> Any: ...
+
+
 LawLike: TypeAlias = Law | str | Mapping[str, Any] | FrozenDistribution
 """What describes a law: a law, its text such as "exponential(rate=2)", a mapping, or a distribution of SciPy."""
-Table: TypeAlias = "os.PathLike[str] | pd.DataFrame | NDArray[Any]"
+Table: TypeAlias = os.PathLike[str] | DataFrameLike | ArrayLike
 """The path of a CSV or Parquet file, a DataFrame, or an array, with a row per source."""
 PerSource: TypeAlias = Sequence[float] | LawLike | Table
 """Values with one per source: a list, a table, or a law whose quantiles they are."""

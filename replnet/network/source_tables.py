@@ -7,35 +7,38 @@ A table is a CSV or Parquet file or a DataFrame. Columns are known by their head
     allocate    visit_rate, or visit_interval: downloads per unit of time, or the time between two
     names       name, in any of these
 
-Values may have units of their own, such as 3/d or 20min. A table of rates gives weights and names too, unless they are
-given elsewhere; a column of weights that is empty counts as none. Tables of one network that both have names are put
-in the order of the first.
+A time is read where there is no rate. Values may have units of their own, such as 3/d or 20min. A table of rates gives
+weights and names too, unless they are given elsewhere; a column of weights that is empty counts as none. Tables of one
+network that have names are put in the order of the first.
 """
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 
 from replnet.laws import Floats
-from replnet.text import LARGEST, SMALLEST, FieldError, FieldsError, in_unit, positive, short_repr
+from replnet.network.source_files import MOST_FAULTS, Fault, Reader, is_table, reader_of, refuse
+from replnet.text import (
+    LARGEST,
+    SMALLEST,
+    WORDS,
+    FieldError,
+    FieldsError,
+    as_cell,
+    convert_times,
+    in_unit,
+    positive,
+    short_repr,
+)
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-PARQUET_ENDINGS = (".parquet", ".pq")
-SEPARATORS = ",;\t"
 COLUMNS = {"rates": ("rate", "interval"), "weights": ("weight",), "allocate": ("visit_rate", "visit_interval")}
-"""The heads of the columns that a field of a network is read from: a rate or weight, and a time that may stand for it."""
-MOST_FAULTS = 50  # of a column that are told one by one
+"""The heads of columns by the field that is read from them: a rate or weight, and where that is missing a time."""
 AMOUNT = "0, or a number above 0"
 LENGTH = "a time above 0"
 
@@ -54,13 +57,6 @@ class SourceTable:
     ignored: tuple[str, ...]
 
 
-def is_table(value: object) -> bool:
-    """Whether the value of a field is a table: a DataFrame, a path, or the name of a CSV or Parquet file as text."""
-    if isinstance(value, str):
-        return value.lower().endswith(ENDINGS)
-    return isinstance(value, os.PathLike) or hasattr(value, "columns")
-
-
 def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, tuple[str, ...]]:
     """Return the fields of a network with lists in place of the tables that it names, and notes on unread columns.
 
@@ -77,7 +73,7 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
             continue
         try:
             table = _read(given, field, folder, unit)
-            values = _in_order_of(fields.get("names"), table)
+            values = _in_order_of(fields.get("names"), table, _name_of(given))
         except FieldsError as error:
             fields[field] = error
             continue
@@ -91,27 +87,22 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
     return fields, tuple(notes)
 
 
-def _in_order_of(names: Any, table: SourceTable) -> Floats:
+def _in_order_of(names: Any, table: SourceTable, file: str) -> Floats:
     """Return the values of a table in the order of these names, those of the sources of the network so far.
 
-    They stay in their order if either has no names. Raise FieldsError if the table has no row for one of the names, or
-    a row too many.
+    They stay in their order if either has no names. Raise FieldsError, which names the `file`, if the table has no row
+    for one of the names, or a row too many.
     """
     if names is None or table.names is None or names == table.names:
         return table.values
     place = {name: row for row, name in enumerate(table.names)}
     missing = [name for name in names if name not in place]
     if missing:
-        _refuse(f"has no row for {short_repr(missing[0])}", "a row for each source, by its name")
+        refuse(f"{file}: has no row for {short_repr(missing[0])}", "a row for each source, by its name")
     if len(place) > len(names):
         extra = next(iter(place.keys() - set(names)))
-        _refuse(f"has a row for {short_repr(extra)}, which is no source", "a row for each source, by its name")
+        refuse(f"{file}: has a row for {short_repr(extra)}, which is no source", "a row for each source, by its name")
     return table.values[[place[name] for name in names]]
-
-
-def _refuse(wrong: str, right: str) -> NoReturn:
-    """Raise the FieldsError of a single fault of a whole field."""
-    raise FieldsError([((), wrong, right)])
 
 
 def _name_of(table: Any) -> str:
@@ -124,200 +115,51 @@ def _read(given: Any, field: str, folder: Path | None, unit: str | None) -> Sour
 
     Raise FieldsError with what is wrong, with the line and the column where it is.
     """
-    source = _source_of(given, folder)
+    source = reader_of(given, folder)
     heads = source.heads()
     wanted = {head.strip().lower(): head for head in heads}
     known = (*COLUMNS[field], *(("weight",) if field == "rates" else ()), "name")
     for head in known:
         if sum(other.strip().lower() == head for other in heads) > 1:
-            _refuse(f"{source.name}: has several columns {head}", "one")
-    values = [head for head in COLUMNS[field] if head in wanted]
-    if len(values) != 1:
-        shown = ", ".join(islice((short_repr(head) for head in heads), 10)) or "none"
-        has = f"has columns {' and '.join(values)}" if values else f"has no column {' or '.join(COLUMNS[field])}"
-        _refuse(f"{source.name}: {has}; its columns are {shown}", f"one column {' or '.join(COLUMNS[field])}")
-    used = [head for head in known if head in wanted]
+            refuse(f"{source.name}: has several columns {head}", "one")
+    main = next((head for head in COLUMNS[field] if head in wanted), None)
+    if main is None:
+        shown = ", ".join(short_repr(head) for head in heads[:10]) or "none"
+        wrong = f"{source.name}: has no column {' or '.join(COLUMNS[field])}; its columns are {shown}"
+        refuse(wrong, f"a column {' or '.join(COLUMNS[field])}")
+    used = [main, *(head for head in known if head in wanted and head not in COLUMNS[field])]
     columns = dict(zip(used, source.columns([wanted[head] for head in used]), strict=True))
-    if not len(columns[values[0]]):
-        _refuse(f"{source.name}: has no rows", "a row for each source")
-    faults: list[tuple[tuple[()], str, str]] = []
+    if not len(columns[main]):
+        refuse(f"{source.name}: has no rows", "a row for each source")
+    faults: list[Fault] = []
     numbers: dict[str, Floats] = {}
-    for head in (*values, *(["weight"] if "weight" in used and field == "rates" else ())):
+    for head in (head for head in used if head != "name"):
         column = _Column(source, wanted[head], head, columns[head])
-        if head == "weight" and column.is_empty:
+        if head != main and column.is_empty:
             continue
-        numbers[head], wrong = column.numbers(unit)
-        faults += wrong
-    names, wrong = (None, []) if "name" not in used else _names(source, wanted["name"], columns["name"])
-    if faults or wrong:
-        raise FieldsError([*faults, *wrong])
-    result = numbers[values[0]]
-    if values[0].endswith("interval"):
-        result = 1 / result
-    ignored = tuple(head for head in heads if head.strip().lower() not in known and head)
+        numbers[head], faults_of_column = column.numbers(unit)
+        faults += faults_of_column
+    names = None
+    if "name" in used:
+        names, faults_of_names = _names(source, wanted["name"], columns["name"])
+        faults += faults_of_names
+    if faults:
+        raise FieldsError(faults)
+    result = 1 / numbers[main] if main.endswith("interval") else numbers[main]
+    if main != "weight":
+        result = result * _units_per(getattr(given, "attrs", {}).get("unit"), unit)
+    ignored = tuple(head for head in heads if head.strip().lower() not in used and head)
     return SourceTable(result, numbers.get("weight") if field == "rates" else None, names, ignored)
 
 
-# ---- Where tables come from
+def _units_per(own: str | None, unit: str | None) -> float:
+    """Return how many units `own`, in which a DataFrame has its rates, make one `unit`, that of the network; 1 if None.
 
-
-def _source_of(given: Any, folder: Path | None) -> _Frame | _ParquetFile | _CsvFile:
-    """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file."""
-    if hasattr(given, "columns"):
-        return _Frame(given)
-    path = Path(given) if folder is None else folder / given
-    if not path.exists() and Path(given).exists():
-        path = Path(given)  # as one is typed on the command line, beside a network from elsewhere
-    if not path.is_file():
-        _refuse(f"{path}: {'is no file' if path.exists() else 'does not exist'}", "a CSV or Parquet file")
-    return (_ParquetFile if path.suffix.lower() in PARQUET_ENDINGS else _CsvFile)(path)
-
-
-@final
-class _Frame:
-    """A DataFrame as a table of sources."""
-
-    name = "the table"
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-
-    def heads(self) -> list[str]:
-        """Return the names of its columns."""
-        return [str(head) for head in self._frame.columns]
-
-    def columns(self, heads: Sequence[str]) -> list[pa.Array]:
-        """Return the columns with these names."""
-        import pyarrow as pa
-
-        place = {str(head): head for head in self._frame.columns}
-        try:
-            return [pa.array(self._frame[place[head]], from_pandas=True) for head in heads]
-        except (pa.ArrowException, TypeError) as error:
-            _refuse(f"the table: {str(error).splitlines()[0][:200]}", "columns of numbers, or of texts")
-
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
-        return [f"row {row + 1}" for row in rows]
-
-
-@final
-class _ParquetFile:
-    """A Parquet file as a table of sources."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
-
-    def heads(self) -> list[str]:
-        """Return the names of its columns; raise FieldsError if it is no Parquet file."""
-        import pyarrow.parquet as pq
-
-        return [str(name) for name in self._try(lambda: pq.read_schema(self._path)).names]
-
-    def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names."""
-        import pyarrow.parquet as pq
-
-        table = self._try(lambda: pq.read_table(self._path, columns=list(heads)))
-        return [table.column(head) for head in heads]
-
-    def _try(self, read: Any) -> Any:
-        """Return `read()`; raise FieldsError if the file cannot be read."""
-        import pyarrow as pa
-
-        try:
-            return read()
-        except (pa.ArrowException, OSError, ValueError) as error:
-            _refuse(f"{self.name}: cannot be read: {str(error).splitlines()[0][:100]}", "a Parquet file")
-
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
-        return [f"row {row + 1}" for row in rows]
-
-
-@final
-class _CsvFile:
-    """A CSV file in UTF-8 as a table of sources: a line of heads, then rows, between commas, semicolons or tabs."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
-
-    def heads(self) -> list[str]:
-        """Return the names of its columns; raise FieldsError if it is empty or no text."""
-        try:
-            with self._path.open(encoding="utf-8-sig", newline="") as file:
-                first = next((line for line in file if line.strip()), "")
-            if "\0" in first:
-                _refuse(f"{self.name}: is binary", "a text file in UTF-8, or Parquet by its ending")
-        except UnicodeDecodeError as error:
-            self._refuse_bytes(error)
-        except OSError as error:
-            _refuse(f"{self.name}: cannot be read: {error.strerror or error}", "a CSV or Parquet file")
-        if not first:
-            _refuse(f"{self.name}: is empty", "a line of heads, then a row for each source")
-        self._separator = max(SEPARATORS, key=first.count)
-        return next(csv.reader([first], delimiter=self._separator))
-
-    def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names, as texts; raise FieldsError with the lines that have other columns."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        layout = arrow_csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
-        texts = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(heads, pa.string()), include_columns=list(heads), strings_can_be_null=False
-        )
-        try:
-            table = arrow_csv.read_csv(self._path, parse_options=layout, convert_options=texts)
-        except pa.ArrowException as error:
-            self._refuse_lines()
-            _refuse(f"{self.name}: cannot be read: {str(error).splitlines()[0][:100]}", "a CSV file")
-        return [table.column(head) for head in heads]
-
-    def _refuse_lines(self) -> None:
-        """Raise FieldsError with the first lines that have more or fewer values than heads, or bytes not in UTF-8."""
-        faults, count = [], 0
-        try:
-            for line, row in self._rows():
-                count = count or len(row)
-                if len(row) != count and len(faults) < MOST_FAULTS:
-                    wrong = f"{self.name}: line {line}: has {len(row)} values for {count} columns"
-                    faults.append(((), wrong, "as many as columns; texts with separators in quotes"))
-        except UnicodeDecodeError as error:
-            self._refuse_bytes(error)
-        except csv.Error as error:
-            _refuse(f"{self.name}: cannot be read: {error}", "a CSV file")
-        if faults:
-            raise FieldsError(faults)
-
-    def _refuse_bytes(self, error: UnicodeDecodeError) -> NoReturn:
-        """Raise the FieldsError of a file that is not in UTF-8, with the first line that is not."""
-        line = 1
-        with self._path.open("rb") as file:
-            for line, raw in enumerate(file, 1):  # noqa: B007
-                try:
-                    raw.decode()
-                except UnicodeDecodeError:
-                    break
-        byte = error.object[error.start]
-        _refuse(f"{self.name}: line {line}: byte 0x{byte:02x} is not UTF-8", "a text file in UTF-8")
-
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line in which each row begins, from 1, and its values; the heads first, and no empty lines."""
-        with self._path.open(encoding="utf-8-sig", newline="") as file:
-            reader, line = csv.reader(file, delimiter=self._separator), 1
-            for row in reader:
-                if row:
-                    yield line, row
-                line = reader.line_num + 1
-
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0: the lines in which they begin."""
-        wanted, lines = set(rows), dict[int, int]()
-        for row, (line, _) in enumerate(islice(self._rows(), max(rows) + 2), -1):
-            if row in wanted:
-                lines[row] = line
-        return [f"line {lines[row]}" for row in rows]
+    Raise FieldsError if the network has no unit (None), and the DataFrame one.
+    """
+    if own in WORDS and unit is None:
+        refuse(f"the table: has rates per {WORDS[own]}, but the network has no unit for its times", f"unit: {own}")
+    return 1.0 if own not in WORDS or unit is None else convert_times(1.0, unit, own)
 
 
 # ---- Columns
@@ -327,7 +169,7 @@ class _CsvFile:
 class _Column:
     """A column of numbers of a table: the head in the table, `head` as it is known, and its entries."""
 
-    def __init__(self, source: Any, written: str, head: str, entries: Any) -> None:
+    def __init__(self, source: Reader, written: str, head: str, entries: Any) -> None:
         self._source, self._written, self._head, self._entries = source, written, head, entries
 
     @property
@@ -336,11 +178,11 @@ class _Column:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if pa.types.is_string(self._entries.type):
+        if self._entries.type in (pa.string(), pa.large_string()):
             return not pc.any(pc.not_equal(pc.utf8_trim_whitespace(self._entries), "")).as_py()
         return bool(self._entries.null_count == len(self._entries))
 
-    def numbers(self, unit: str | None) -> tuple[Floats, list[tuple[tuple[()], str, str]]]:
+    def numbers(self, unit: str | None) -> tuple[Floats, list[Fault]]:
         """Return the numbers in the column, in the unit of the network, and the faults of those that are wrong.
 
         A fault is an empty path, what is wrong with the file, line and column, and what would be right. There are some
@@ -352,14 +194,14 @@ class _Column:
         is_length = self._head.endswith("interval")
         errors: dict[int, FieldError] = {}
         kind, codes = self._entries.type, None
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if kind in (pa.string(), pa.large_string()):
             texts = pc.utf8_trim_whitespace(self._entries)
             try:
                 values = pc.cast(texts, pa.float64())
             except pa.ArrowInvalid:
                 values, codes, errors = self._parse(texts, unit)
         elif pa.types.is_boolean(kind) or pa.types.is_nested(kind) or pa.types.is_temporal(kind):
-            _refuse(f"{self._source.name}: column {self._written} is of type {kind}", "numbers")
+            refuse(f"{self._source.name}: column {self._written} is of type {kind}", "numbers")
         else:
             values = pc.cast(self._entries, pa.float64(), safe=False)
         numbers = np.asarray(values if codes is not None else pc.fill_null(values, np.nan), dtype=float)
@@ -368,14 +210,14 @@ class _Column:
         if not bad.size:
             return numbers, []
         shown = bad[:MOST_FAULTS].tolist()
-        faults = []
+        faults: list[Fault] = []
         for row, place in zip(shown, self._source.places(shown), strict=True):
             error = errors.get(-1 if codes is None else int(codes[row])) or self._error(row, float(numbers[row]))
             faults.append(((), f"{self._source.name}: {place}, column {self._written}: {error.wrong}", error.right))
         if bad.size > len(shown):
             rest = f"{self._source.name}: column {self._written}: {bad.size - len(shown):,} more such rows"
             faults.append(((), rest, LENGTH if is_length else AMOUNT))
-        return numbers, faults  # type: ignore[return-value]
+        return numbers, faults
 
     def _error(self, row: int, number: float) -> FieldError:
         """Return what is wrong with the number of a row."""
@@ -430,15 +272,17 @@ def _number(text: str, unit: str | None, argument: str) -> float:
     raise FieldError("", f"{short_repr(text)} is not a number", right)
 
 
-def _names(source: Any, written: str, column: Any) -> tuple[list[str], list[tuple[tuple[()], str, str]]]:
+def _names(source: Reader, written: str, column: Any) -> tuple[list[str], list[Fault]]:
     """Return the names in a column, as texts, and faults, as of `_Column.numbers`, for missing and repeated ones."""
     names = ["" if name is None else str(name) for name in column.to_pylist()]
+    # As names like formulas are written in CSV (text.as_cell).
+    names = [name[1:] if name[:1] == "'" and as_cell(name[1:]) == name else name for name in names]
     first: dict[str, int] = {}
     bad = [row for row, name in enumerate(names) if first.setdefault(name, row) != row or not name.strip()]
     if not bad:
         return names, []
     shown = bad[:MOST_FAULTS]
-    faults = []
+    faults: list[Fault] = []
     for row, place in zip(shown, source.places(shown), strict=True):
         wrong, right = "is missing", "a name for each source"
         if names[row].strip():
@@ -448,21 +292,25 @@ def _names(source: Any, written: str, column: Any) -> tuple[list[str], list[tupl
     if len(bad) > len(shown):
         wrong = f"{source.name}: column {written}: {len(bad) - len(shown):,} more such rows"
         faults.append(((), wrong, "a name of its own for each source"))
-    return names, faults  # type: ignore[return-value]
+    return names, faults
 
 
 def checked_names(value: object) -> tuple[str, ...]:
-    """Return names of sources, a list of texts, as a tuple; raise FieldError for other values, or repeated names."""
+    """Return names of sources, a list of texts, as a tuple; raise FieldError for other values or repeated names.
+
+    Raise FieldsError with every entry that is no name.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         raise FieldError("", f"{short_repr(value)} is not a list of names", "a name for each source")
     names = tuple(value)
-    for name in names if not {type(name) for name in names} <= {str} or "" in names else ():
-        if not isinstance(name, str) or not name:
-            raise FieldError("", f"{short_repr(name)} is not a name", "a text")
+    bad = [place for place, name in enumerate(names) if not isinstance(name, str) or not name]
+    if bad:
+        raise FieldsError([((place,), f"{short_repr(names[place])} is not a name", "a text") for place in bad])
     if not names:
         raise FieldError("", "is empty", "a name for each source")
     if len(set(names)) < len(names):
-        again = next(name for row, name in enumerate(names) if name in names[:row])
+        earlier = set[str]()
+        again = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
         raise FieldError("", f"{short_repr(again)} is the name of two sources", "a name of its own for each source")
     return names

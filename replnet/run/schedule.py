@@ -9,7 +9,6 @@ have the slots of the round.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,7 +85,7 @@ def schedule(
 
 def _aggregate_of(network: Network) -> ManySources:
     """Return the sources of a network with their allocation; raise FieldError if it has none."""
-    many = network.topology.aggregate if network.kind in ("aggregate", "compose") else None
+    many: ManySources | None = network.topology.aggregate if network.kind in ("aggregate", "compose") else None
     if many is None:
         wrong = f"{network.kind} has no budget that is allocated to many sources"
         raise FieldError("kind", wrong, "kind: aggregate, or compose with an aggregate as its first tier")
@@ -117,16 +116,16 @@ def _visit_rates(many: ManySources) -> Floats:
 
 
 def _reasons_for_no_visits(many: ManySources, rates: Floats) -> dict[str, int]:
-    """Return how many sources are never visited, by the reason in words, such as "never change"."""
+    """Return how many sources are never visited, by the reason in words, such as "it never changes"."""
     reasons, left = dict[str, int](), rates == 0
-    fixed = "have the rate 0 in the list of the allocation"
+    fixed = "the allocation says so"
     for words, holds in (
-        ("have no budget", np.full(many.size, many.spec.budget == 0)),
+        ("there is no budget", np.full(many.size, many.spec.budget == 0)),
         (fixed, np.full(many.size, not isinstance(many.spec.allocate, str))),
-        ("never change", many.sources.rates == 0),
-        ("have the weight 0", many.sources.weights == 0),
-        ("come too rarely for a round of the carousel", many.frequencies > 0),
-        ("change so often that visits do more good elsewhere", np.ones(many.size, bool)),
+        ("it never changes", many.sources.rates == 0),
+        ("its weight is 0", many.sources.weights == 0),
+        ("its turn is too rare for a round of the carousel", many.frequencies > 0),
+        ("it changes so often that visits do more good elsewhere", np.ones(many.size, bool)),
     ):
         if count := int((left & holds).sum()):
             reasons[words] = count

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from replnet.text.files import output_file, replacing, write_file
     from replnet.text.grammar import LAW, Term, argument, canonical, list_text, number_text, parse, quote
     from replnet.text.numbers import (
+        as_cell,
         axis_text,
         brief,
         clean,

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.allocation import allocate
+from replnet.allocation import allocate, rates_by
 from replnet.allocation.budget import at_price, best_rates, inverse_gain, log_gain, spend
 from replnet.allocation.orders import FIXED, ORDERS
 from replnet.lab.papers.staleness import cost
 from replnet.laws import Constant, Exponential
+from replnet.text import FieldError
 
 
 def test_a_jump_is_filled():
@@ -68,3 +69,9 @@ def test_a_source_that_gains_evenly_gets_what_is_left_over():
     left = cost(best.tolist(), updates, queries, "1", "source")
     others = [cost([rate, 1.5 - rate], updates, queries, "1", "source") for rate in np.linspace(0, 1.5, 301).tolist()]
     assert left <= min(others) + 1e-12
+
+
+def test_a_policy_that_is_none():
+    shapes = [(Exponential(rate=1.0), np.arange(2))]
+    with pytest.raises(FieldError, match=r"policy: 'freshnes' is unknown \(did you mean freshness\?\)"):
+        rates_by("freshnes", shapes, np.ones(2), np.ones(2), 1.0, "constant")

@@ -17,6 +17,7 @@ from replnet.laws import Exponential
 HERE = Path(__file__).parent
 ERRORS = YAML(typ="safe").load(HERE / "errors.yaml")
 COMMANDS = YAML(typ="safe").load(HERE / "commands.yaml")
+PAGES = (("a", 2), ("b", 7), ("c", 1), ("d", 50))
 FILES = {
     "small.yaml": SMALL,
     "wrong.yaml": SMALL.replace("rises", "rise").replace("0.005}", "no}").replace("x: rate", "x: rat"),
@@ -26,6 +27,10 @@ FILES = {
     + "".join(f"{t},main,{t // 10}\n{t},mirror,{(t - t % 4) // 10}\n" for t in range(600)),
     "seen.csv": "time,node,version\n0,source,a\n0,m,OLD\n"
     + "".join(f"{10 * i + 10},source,v{i}\n{10 * i + 11},m,v{i}\n" for i in range(40)),
+    "crawler.yaml": "kind: aggregate\nunit: d\nrates: pages.csv\nbudget: 4\nallocate: freshness\n",
+    "pages.csv": "name,rate,weight,language\n/a,1,1,en\n/b,2,3,en\n/c,50,1,de\n=d,0,1,de\n",
+    "crawled.csv": "time,url,changed\n"
+    + "".join(f"2026-01-{day:02},/{page},{int(day % step == 0)}\n" for day in range(1, 29) for page, step in PAGES),
     "empty.csv": "",
     "one.csv": "timestamp\n17\n",
     "early.csv": "timestamp\n17\n19\n18\n",

@@ -1,0 +1,123 @@
+"""How often each of many elements changes, from a log of visits that saw what they had.
+
+With t the times between the visits of one element, n of them, of which some saw a change, the rate z of Poisson changes
+under which just these are likeliest solves
+
+    sum over changed of t / (exp(z t) - 1) = sum over unchanged of t + t' / 2,    t' the mean of t                (1)
+
+but for the last term: half a visit that saw no change, with which z is finite although every visit saw one, and at
+equal t it is log((n + 1/2) / (unchanged + 1/2)) / t, the estimator with reduced bias (Estimating 4.2). As the left side
+is convex in z, and at least 1/z - t/2 for each changed visit, Newton's steps from
+
+    z = changed / (t' / 2 + sum over unchanged of t + (sum over changed of t) / 2)                                (2)
+
+grow up to the solution, for all elements at once. An element that no visit saw change may change all the same: its rate
+is half a change in the time that it was watched, or it would never be visited again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replnet.histories.history import are_dates
+from replnet.histories.times import times_of_entries
+from replnet.histories.visits import RecordSource, placed_times, read_table
+from replnet.laws import Floats, Ints
+from replnet.text import FieldError, convert_times, count_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_STEPS = 200
+SETTLED = 1e-12  # relative step of Newton's that is the last
+LONGEST_EXPONENT = 700.0  # of e that is still a float
+YES, NO = ("1", "true", "yes", "t", "y", "1.0"), ("0", "false", "no", "f", "n", "0.0")
+
+
+def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
+    """Return a table with a row for each element of a log of visits: its `name`, how often it changes, and its weight.
+
+    The record is CSV, Parquet, what `replnet watch` wrote, or a DataFrame: a row per visit with its `time`, the `name`
+    (or page, url, node) of the element, and the `version` that it had, such as a checksum, or whether it had `changed`
+    since the visit before. Rates are per `unit`, a day if None and times are dates; `weight` is empty, to be filled in.
+    Elements with a single visit are left out. `attrs` has the unit, counts and notes. Raise FieldError if the record
+    cannot be read.
+
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"time": [0, 1, 2, 3, 4], "name": "/a", "version": [1, 1, 2, 2, 2]})
+    >>> rn.change_rates(log).round(3)
+      name   rate  weight
+    0   /a  0.251     NaN
+    """
+    import pandas as pd
+
+    name, table = read_table(record, ("version", "changed"))
+    times, notes = times_of_entries(name, list(placed_times(name, table["time"])), None)
+    is_dated = are_dates(times)
+    if unit is not None and not is_dated:
+        raise FieldError("unit", f"{unit} is given, and the times of {name} are no dates", "left out")
+    unit = unit or ("d" if is_dated else None)
+    elements, names = pd.factorize(table["node"].astype(str))
+    seen = pd.factorize(table["version"])[0] if "version" in table else _yes_or_no(name, table["changed"])
+    order = np.lexsort((times, elements))
+    elements, times, seen = elements[order], times[order], seen[order]
+    lengths, is_next = np.diff(times), np.diff(elements) == 0
+    changed = np.diff(seen) != 0 if "version" in table else seen[1:] > 0
+    if twice := int((is_next & (lengths == 0)).sum()):
+        notes.append(f"{count_text(twice, 'visit')} in the instant of another of the same element: not counted")
+    counts = is_next & (lengths > 0)
+    element, lengths, changed = elements[1:][counts], lengths[counts], changed[counts]
+    visits = np.bincount(element, minlength=len(names))
+    if not visits.any():
+        raise FieldError(name, "has no element with two visits", "visits of the same elements again and again")
+    if single := int((visits == 0).sum()):
+        notes.append(f"{count_text(single, 'element')} with a single visit: left out")
+    hits = np.bincount(element, changed, len(names)).astype(np.int64)
+    rates = likeliest_rates(element, lengths, changed, len(names))
+    rates = rates if unit is None else rates / convert_times(1.0, "s", unit)
+    kept = visits > 0
+    result = pd.DataFrame({"name": np.asarray(names, dtype=object)[kept], "rate": rates[kept], "weight": np.nan})
+    result.attrs = {
+        "unit": unit, "visits": int(times.size), "never": int((hits[kept] == 0).sum()),
+        "always": int((hits == visits)[kept].sum()), "notes": notes,
+    }  # fmt: skip
+    return result
+
+
+def _yes_or_no(name: str, column: Any) -> Ints:
+    """Return 1 for every yes of a column, such as 1 or true, and 0 for every no; raise FieldError for other values."""
+    texts = column.astype(str).str.strip().str.lower()
+    yes = texts.isin(YES).to_numpy()
+    if not (fine := yes | texts.isin(NO).to_numpy()).all():
+        row = int(np.flatnonzero(~fine)[0])
+        raise FieldError(f"{name}: row {row + 1}", f"changed: {column.iloc[row]!r} is neither yes nor no", "1 or 0")
+    return np.asarray(yes, dtype=np.int64)
+
+
+def likeliest_rates(element: Ints, lengths: Floats, changed: Any, count: int) -> Floats:
+    """Return the rate of changes of each of `count` elements, 0 for those without visits, from what visits saw, (1).
+
+    Visits are three arrays: the number of the element, the time since the visit before, and if it saw a change.
+    """
+
+    def total(values: Any, of: Any = slice(None)) -> Floats:
+        """Return the sum of values, one per visit, for each element."""
+        return np.asarray(np.bincount(element[of], values, count), dtype=float)
+
+    visits, time = np.bincount(element, minlength=count), total(lengths)
+    hit_element, hit_lengths = element[changed], lengths[changed]
+    hits = np.bincount(hit_element, minlength=count)
+    quiet = total(lengths * ~changed) + 0.5 * time / np.maximum(visits, 1)
+    rates = np.divide(hits, quiet + 0.5 * total(hit_lengths, changed), out=np.zeros(count), where=hits > 0)  # (2)
+    for _ in range(MOST_STEPS):
+        x = np.minimum(rates[hit_element] * hit_lengths, LONGEST_EXPONENT)
+        rest = np.expm1(x)
+        over = np.bincount(hit_element, hit_lengths / rest, count) - quiet
+        slope = np.bincount(hit_element, hit_lengths**2 * (rest + 1) / rest**2, count)
+        step = np.divide(over, slope, out=np.zeros(count), where=hits > 0)
+        rates = rates + step
+        if np.all(np.abs(step) <= SETTLED * rates):
+            break
+    return np.where(hits > 0, rates, np.divide(0.5, time, out=np.zeros(count), where=time > 0))
