@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from replnet.text.plugins import load_plugins
     from replnet.text.ranges import LIKE_A_RANGE, Place, is_range, points_of, require
     from replnet.text.units import MICROSECONDS, WORDS, convert_times, in_unit, name_units, time_in, without_units
-    from replnet.text.validation import Fault, problem_at, validate, validate_by, with_bounds
+    from replnet.text.validation import Fault, editor_schema, problem_at, validate, validate_by
     from replnet.text.yaml_writer import yaml_text
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

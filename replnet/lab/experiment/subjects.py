@@ -168,6 +168,7 @@ class NetworkSubject(Subject):
     @classmethod
     def schema(cls) -> dict[str, Any]:
         network = specification.schema()
+        del network["$schema"]
         return {"$defs": network.pop("$defs"), "anyOf": [{"type": "string"}, network]}
 
     @property
