@@ -30,6 +30,7 @@ EXPERIMENT_SECTIONS = {
     "run",
     "claims",
 }  # that make a file an experiment
+NETWORK_SCHEMA, EXPERIMENT_SCHEMA = "network.schema.json", "experiment.schema.json"  # shipped; `schema` prints the same
 KINDS, LIST_COLUMNS = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
 
 
@@ -39,7 +40,8 @@ KINDS, LIST_COLUMNS = ("networks", "experiments", "laws", "metrics"), ("kind", "
 def init(kind: str | None, output: Path | None) -> int:
     """Write a commented file to start from.
 
-    KIND is a kind of network, such as cascade, or `experiment`. Without KIND, list the kinds.
+    KIND is a kind of network, such as cascade, or `experiment`. With -o its JSON Schema is written beside it, unless
+    there is one: editors with the YAML language server complete and check the file by it. Without KIND, list the kinds.
     """
     from replnet.text import FieldError, shipped, shipped_names, suggestion
 
@@ -47,21 +49,26 @@ def init(kind: str | None, output: Path | None) -> int:
     if kind is None:
         echo("\n".join(kinds))
         return FINE
-    path = shipped(EXAMPLE_EXPERIMENT, "experiments") if kind == "experiment" else shipped(kind)
-    if path is None:
+    experiment = kind == "experiment"
+    path = shipped(EXAMPLE_EXPERIMENT, "experiments") if experiment else shipped(kind)
+    schema_path = shipped(EXPERIMENT_SCHEMA, "experiments") if experiment else shipped(NETWORK_SCHEMA)
+    if path is None or path == schema_path:
         raise FieldError("init", f"there is no {kind!r}", suggestion(kind, kinds))
-    text = path.read_text(encoding="utf-8")
+    assert schema_path
+    text = path.read_text(encoding="utf-8").replace(f"$schema=../{EXPERIMENT_SCHEMA}", f"$schema={EXPERIMENT_SCHEMA}")
     if output is None:
         click.echo(text, nl=False)
         return FINE
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
+        if not (beside := output.with_name(schema_path.name)).exists():
+            beside.write_bytes(schema_path.read_bytes())
     except FileExistsError:
         raise FieldError(str(output), "is there already", "another name") from None
     except OSError as error:
         raise FieldError(str(output), f"cannot be written: {error.strerror or error}", "a folder that exists") from None
-    command = "replnet sweep" if kind == "experiment" else "replnet run"
+    command = "replnet sweep" if experiment else "replnet run"
     echo(f"{output} written; run it with: {command} {output}", err=True)
     return FINE
 
@@ -106,8 +113,9 @@ def _is_experiment(file: str) -> bool:
 def schema(kind: str) -> int:
     """Print the JSON Schema of network or experiment files.
 
-    Editors complete and check by it. In VS Code or any editor with the YAML language server, begin a file with
-    `# yaml-language-server: $schema=network.schema.json`.
+    It is draft-07, by which editors complete and check. Kept beside a file as network.schema.json, it is found in VS
+    Code, or any editor with the YAML language server, by a line `# yaml-language-server: $schema=network.schema.json`
+    in the file.
     """
     from replnet.lab.experiment import experiment_schema
     from replnet.network import schema as network_schema

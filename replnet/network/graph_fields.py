@@ -84,6 +84,11 @@ class NodeFields(Part):
         return self.role
 
 
+def _allow_nothing(schema: dict[str, Any]) -> None:
+    """Change the JSON Schema of nodes so that a node may have nothing behind its name."""
+    schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
+
+
 def _check_alike_once(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[str, Any]:
     """Return the fields of nodes by name, as NodeFields; they are checked once for all nodes whose fields are equal.
 
@@ -132,7 +137,7 @@ class Graph(Whole):
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
     names: str | None = Field(None, description=NAMES)
     nodes: Annotated[dict[str, NodeFields], BeforeValidator(_check_alike_once), Named] = Field(
-        {}, description="names of nodes, each with its fields"
+        {}, description="names of nodes, each with its fields, or nothing", json_schema_extra=_allow_nothing
     )
     links: LinksField = Field((), validate_default=True, description=f"a list of links: {FORMS}")
     pools: dict[str, tuple[str, ...]] | None = Field(

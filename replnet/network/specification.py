@@ -31,7 +31,7 @@ from replnet.network.fields import (
 )
 from replnet.network.graph_fields import Graph
 from replnet.network.parts import HELP, Whole
-from replnet.text import Document, FieldsError, validate_by, with_bounds
+from replnet.text import Document, FieldsError, editor_schema, validate_by
 
 
 class ClientFields(Part):
@@ -400,6 +400,5 @@ def specification(data: Mapping[str, Any], document: Document | None = None) -> 
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a network file, of whatever kind."""
-    schema: dict[str, Any] = with_bounds(TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema())
-    return schema
+    """Return the JSON Schema (draft-07) of a network file, of whatever kind."""
+    return editor_schema(TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema())

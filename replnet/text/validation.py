@@ -33,6 +33,7 @@ SHAPES = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "yes or no"),
 }
 
+DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 """The names of bounds in JSON Schema, by those of pydantic."""
 
@@ -187,14 +188,27 @@ def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def with_bounds(schema: Any) -> Any:
-    """Return a JSON Schema in which the bounds of numbers have the names that editors know, such as minimum for ge.
+def editor_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON Schema as editors know it, of draft-07, from one that pydantic made."""
+    return {"$schema": DRAFT_07, **_in_draft_07(schema)}
 
-    Pydantic writes its own names where a function of ours reads the number.
+
+def _in_draft_07(part: Any) -> Any:
+    """Return a part of a JSON Schema of pydantic with the words of draft-07 in the place of others.
+
+    Bounds of numbers that a function of ours reads have pydantic's names, tuples those of a later draft; and what
+    stands beside a reference would not count.
     """
-    if isinstance(schema, list):
-        return [with_bounds(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    is_bound = {key: key in BOUNDS and isinstance(value, int | float) for key, value in schema.items()}
-    return {BOUNDS[key] if is_bound[key] else key: with_bounds(value) for key, value in schema.items()}
+    if isinstance(part, list):
+        return [_in_draft_07(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    is_bound = {key: key in BOUNDS and isinstance(value, int | float) for key, value in part.items()}
+    words = {BOUNDS[key] if is_bound[key] else key: _in_draft_07(value) for key, value in part.items()}
+    if isinstance(words.get("prefixItems"), list):
+        words |= {"items": words.pop("prefixItems"), "additionalItems": False}
+    if len(words) > 1 and isinstance(words.get("$ref"), str):
+        words["allOf"] = [{"$ref": words.pop("$ref")}]
+    if "propertyName" in words.get("discriminator", ()):  # a word of OpenAPI
+        del words["discriminator"]
+    return words

@@ -9,8 +9,10 @@ import subprocess
 import sys
 from collections import namedtuple
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
+import jsonschema
 import programs
 import pytest
 from click.shell_completion import BashComplete
@@ -18,6 +20,7 @@ from command_line import replnet, started
 
 from replnet.cli import doctor
 from replnet.cli.main import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, commands
+from replnet.text import read_yaml
 
 
 @pytest.mark.parametrize("kind", ["cascade", "experiment"])
@@ -25,7 +28,52 @@ def test_init_writes_files_that_run(kind, tmp_path):
     done = replnet("init", kind, "-o", tmp_path / "mine.yaml")
     assert done.stderr.startswith(f"{tmp_path / 'mine.yaml'} written; run it with: replnet ")
     assert replnet("check", tmp_path / "mine.yaml").returncode == 0
-    assert replnet("init", kind).stdout == (tmp_path / "mine.yaml").read_text()
+    text = (tmp_path / "mine.yaml").read_text()
+    assert replnet("init", kind).stdout == text
+    (name,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", text, re.MULTILINE)
+    schema = (tmp_path / name).read_text()
+    assert schema == replnet("schema", "experiment" if kind == "experiment" else "network").stdout
+    (tmp_path / name).write_text("mine")
+    assert replnet("init", kind, "-o", tmp_path / "second.yaml").returncode == 0
+    assert (tmp_path / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["network.schema.json", "no", "", "/etc/passwd", "../topologies/cascade"])
+def test_what_init_has_not(kind):
+    done = replnet("init", kind)
+    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
+    assert f"init: there is no {kind!r}" in done.stderr
+
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = {"network": "topologies", "experiment": "experiments"}
+
+
+@pytest.mark.parametrize(("kind", "folder"), SHIPPED.items())
+def test_shipped_files_name_their_schema_and_fit_it(kind, folder):
+    """By draft-07, which editors know; `replnet schema > FILE` brings a schema up to date."""
+    path = ROOT / folder / f"{kind}.schema.json"
+    schema = json.loads(path.read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    assert schema == json.loads(replnet("schema", kind).stdout), f"out of date: replnet schema {kind} > {path}"
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    validator, files = jsonschema.Draft7Validator(schema), sorted((ROOT / folder).rglob("*.yaml"))
+    assert len(files) > 10
+    for file in files:
+        (named,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", file.read_text(), re.MULTILINE)
+        assert (file.parent / named).resolve() == path
+        assert list(validator.iter_errors(read_yaml(file).data)) == [], file
+    misspelt = {"kind": "cascade", "depht": 3} if kind == "network" else {"title": "t", "vari": {}}
+    assert not validator.is_valid(misspelt)
+
+
+def test_the_entry_for_schemastore_names_the_schemas():
+    catalogue = json.loads((ROOT / ".github" / "schemastore.json").read_text())["schemas"]
+    assert {Path(entry["url"]).name for entry in catalogue} == {f"replnet-{kind}.json" for kind in SHIPPED}
+    for entry in catalogue:
+        assert entry.keys() == {"name", "description", "fileMatch", "url"}
+    patterns = [pattern for entry in catalogue for pattern in entry["fileMatch"]]
+    assert len(set(patterns)) == len(patterns)
 
 
 @pytest.mark.parametrize("what", ["network", "experiment"])

@@ -4,8 +4,8 @@ It logs where MLFLOW_TRACKING_URI says, and nothing without that:
 
     MLFLOW_TRACKING_URI=sqlite:///mlflow.db replnet sweep p2p/fig3 --quick -o runs/fig3
 
-The parameters of a cell are those of its run, and its metrics are what was measured (`cluster/freshness/measured` and so
-on), the ends of the interval and what is predicted. When a sweep is carried on with, so is its run.
+The parameters of a cell are those of its run, and its metrics are what was measured (`cluster/freshness/measured` and
+so on), the ends of the interval and what is predicted. When a sweep is carried on with, so is its run.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from replnet.measure import (
 )
 from replnet.measure import metric as beyond
 from replnet.network import Count, Name, Part, positive, text, whole
-from replnet.text import LARGEST_VALUE, FieldError, FieldsError, Scalar, short_repr, suggestion, with_bounds
+from replnet.text import LARGEST_VALUE, FieldError, FieldsError, Scalar, editor_schema, short_repr, suggestion
 
 SUBJECTS: dict[str, type[Subject]] = {kind.section: kind for kind in (NetworkSubject, BestSize, FormulaSubject)}
 STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
@@ -463,7 +463,7 @@ TEMPLATE = {"type": "string", "pattern": r"\$\{.*\}"}
 
 
 def experiment_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of an experiment file, as plain data with bounds and descriptions of all fields.
+    """Return the JSON Schema (draft-07) of an experiment file, as plain data with bounds and descriptions of fields.
 
     `load_experiment` checks more than the schema can, such as the names of axes.
     """
@@ -475,7 +475,7 @@ def experiment_schema() -> dict[str, Any]:
         replaced.append((whole["properties"], subject.section, schema))
     for fields, name, schema in replaced:
         fields[name] = {"description": fields[name]["description"], **schema}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **with_bounds(whole)}
+    return editor_schema(whole)
 
 
 def _allow_templates(part: Any) -> Any:

@@ -173,6 +173,7 @@ class NetworkSubject(Subject):
     @classmethod
     def schema(cls) -> dict[str, Any]:
         network = specification.schema()
+        del network["$schema"]
         return {"$defs": network.pop("$defs"), "anyOf": [{"type": "string"}, network]}
 
     @property

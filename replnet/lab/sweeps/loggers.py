@@ -106,8 +106,8 @@ class Loggers:
     def _tell(self, method: str, parameters: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
         """Call a method of every logger, each with its own copy of parameters and rows; drop loggers that fail."""
         for name, listener in list(self._loggers.items()):
-            told = dict(parameters), [dict(row) for row in rows]
-            if not self._attempt(name, lambda: getattr(listener, method)(self._run, *told)):  # noqa: B023
+            copies = dict(parameters), [dict(row) for row in rows]
+            if not self._attempt(name, lambda: getattr(listener, method)(self._run, *copies)):  # noqa: B023
                 del self._loggers[name]
 
     def _attempt(self, name: str, call: Callable[[], object]) -> bool:

@@ -30,7 +30,7 @@ def test_expected_values_and_errata(load):
 
 def test_the_schema_knows_every_field_and_says_what_it_is():
     schema = experiment_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft7Validator.check_schema(schema)
     for name in ("", "Run", "Quick", "Printed", "Expected", "Erratum", "Claim", "Figure", "Optimise", "Cooperative"):
         part = schema["$defs"][name] if name else schema
         assert part["additionalProperties"] is False
@@ -42,7 +42,7 @@ def test_the_schema_knows_every_field_and_says_what_it_is():
 
 def test_the_examples_and_the_schema():
     """A validator for editors, which Ray brings along, takes the files that ship and refuses what is misspelt."""
-    validator = jsonschema.Draft202012Validator(experiment_schema())
+    validator = jsonschema.Draft7Validator(experiment_schema())
     for name in shipped_names("experiments"):
         data = read_yaml(shipped(name, "experiments")).data
         assert list(validator.iter_errors(data)) == []
