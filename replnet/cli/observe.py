@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from replnet.cli.main import FINE, commands, format_option
 from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress_lines
 from replnet.show import Table
-from replnet.text import count_text, duration, time_in
+from replnet.text import FieldError, count_text, duration, time_in
 
 if TYPE_CHECKING:
     from replnet.histories import Observation
@@ -44,16 +45,34 @@ def observe(file: Path, source: str | None, show_all: bool, within: str | None, 
     """
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure
+
+    _latency_limit(within, True)  # before the record is read, which may take long
     with progress_lines("reading the record, and following every replica"):
         observation = measure(file, source)
+    limit = _latency_limit(within, observation.dated)
     write(
         form,
         lambda: _data(observation),
         COLUMNS,
         observation.rows,
-        lambda: _print(observation, show_all, within),
+        lambda: _print(observation, show_all, limit),
     )
     return FINE
+
+
+def _latency_limit(text: str | None, dated: bool) -> float | None:
+    """Return the time in seconds that the `text` of an option has, None for None; raise FieldError if it is none.
+
+    It has no unit if times are not `dated`, but plain numbers.
+    """
+    if text is None:
+        return None
+    limit = float(time_in(text, "s", "--within"))
+    if not limit > 0:
+        raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
+    if not dated and re.search("[a-z]", text):
+        raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
+    return limit
 
 
 def _data(observation: Observation) -> dict[str, Any]:
@@ -88,13 +107,12 @@ def _main_reason(observation: Observation, name: str) -> str:
     return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
 
 
-def _print(observation: Observation, show_all: bool, within: str | None) -> None:
+def _print(observation: Observation, show_all: bool, limit: float | None) -> None:
     """Print the lines of an observation to stdout, then reasons in sentences, and notes.
 
-    Of many replicas it has the worst and the best, unless `show_all`. `within` is the publication latency that is asked
-    for, as text, None if none is.
+    Of many replicas it has the worst and the best, unless `show_all`. `limit` is the publication latency that is asked
+    for, None if none is.
     """
-    limit = None if within is None else time_in(within, "s" if observation.dated else None, "--within")
     over = duration(observation.end - observation.start, observation.dated)
     names = observation.replicas
     echo(
@@ -116,10 +134,8 @@ def _print(observation: Observation, show_all: bool, within: str | None) -> None
     heads = (*TABLE_HEADS[:2], " or ".join(kinds[doubt] for doubt in sorted(doubts)), *TABLE_HEADS[3:])
     print_table(Table(heads, lines))
     if limit is not None:
-        echo(
-            f"\n{observation.count_within(limit)} of {count_text(len(names), 'replica')} have a publication latency of "
-            f"at most {duration(limit, observation.dated)} (median over updates)"
-        )
+        count = f"{observation.count_within(limit)} of {count_text(len(names), 'replica')}"
+        echo(f"\npublication latency of at most {duration(limit, observation.dated)}: {count}")
     _print_reasons(observation, len(names) if show_all else MOST_EXPLAINED)
     echo()
     for note in _notes(observation):
@@ -205,7 +221,9 @@ def _notes(observation: Observation) -> Iterator[str]:
     shown = [row for row in observation.found if row.metric in ("freshness", LATENCY, *LAGS)]
     doubts: dict[str, list[str]] = {}
     for row in shown:
-        reasons = [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
+        reasons = (
+            [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
+        )
         for doubt in filter(None, reasons):
             doubts.setdefault(doubt, []).append(row.group)
     for doubt, groups in doubts.items():

@@ -37,7 +37,9 @@ def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, 
     number, first = inside + 1, updates.seen[inside]
     arrived = np.max([held.first_with(number, held.seen) for held in copies], axis=0)
     missing = np.max([_last_without(held, number) for held in copies], axis=0)
-    return Latencies(np.maximum(arrived - first, 0.0), np.maximum(missing - first, 0.0), arrived - updates.before[inside])
+    return Latencies(
+        np.maximum(arrived - first, 0.0), np.maximum(missing - first, 0.0), arrived - updates.before[inside]
+    )
 
 
 def _last_without(held: SeenCopies, number: Ints) -> Floats:

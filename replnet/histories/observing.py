@@ -204,8 +204,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
 
 
 def _visit_gap(visits: Visits) -> float:
-    """Return the usual time between two visits of a node: the median of all nodes' mean gaps; 0 if no change is missed.
-    """
+    """Return the usual time between two visits of a node: the median of all nodes' mean gaps; 0 if no change is missed."""
     if visits.complete:
         return 0.0
     gaps = [(times[-1] - times[0]) / max(times.size - 1, 1) for times, _ in visits.nodes.values()]
@@ -238,9 +237,7 @@ def _start_of_known_versions(visits: Visits) -> float:
 # ---- Rows
 
 
-def _rows(
-    visits: Visits, updates: SeenUpdates, copies: dict[str, SeenCopies], cuts: Floats
-) -> list[ObservedRow]:
+def _rows(visits: Visits, updates: SeenUpdates, copies: dict[str, SeenCopies], cuts: Floats) -> list[ObservedRow]:
     """Return a row for every metric of every replica, then one for the freshness of clients who ask 2, and 3, of them.
 
     There is no row for clients who would ask more replicas than there are. `updates` and `copies`, by replica, are what

@@ -21,7 +21,7 @@ LEAST_BESIDE_PHASE = 0.2  # of the interval, where a phase is told
 LEAST_BURSTS = 0.05  # relative change of staleness
 WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
 NARROW_BOUNDS = 0.1  # that visits should come to
-LONGEST_OUTLOOK = 10.0  # times the record, for which a drift of clocks is told
+LONGEST_OUTLOOK = 30.0  # times the record, for which a drift of clocks is told
 MOST_DATES = 3  # outages that are told one by one
 
 LENGTHS = ((365.25 * 86_400, 2.0, "years"), (86_400.0, 2.0, "days"), (3600.0, 1.0, "h"), (60.0, 1.0, "min"))
@@ -82,21 +82,15 @@ def reasons_of(
     for name, held in copies.items():
         upstream = from_whom.get(name)
         parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
-        releases = (updates if upstream is None else copies[upstream]).middle
-        inside = (held.seen > around.span[0]) & np.isfinite(held.before)
-        phase = phase_of(parts, releases, held.middle[inside])
-        reasons = sorted(
-            _reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share
-        )
+        phase = phase_of(parts, (updates if upstream is None else copies[upstream]).known, held.known)
+        reasons = sorted(_reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share)
         if phase is None:
-            reasons += _bursts(bursts(parts, updates.middle))
+            reasons += _bursts(bursts(parts, updates.known))
         found[name] = (*_seldom_visited(freshness[name], around), *reasons)
     return found
 
 
-def _reasons(
-    name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances
-) -> Iterator[Reason]:
+def _reasons(name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances) -> Iterator[Reason]:
     """Yield the reasons of a replica whose share of its stale time is worth telling, in no order.
 
     `phase` is that of locked clocks, if any, and `fresh` how fresh the replica was.
@@ -174,7 +168,7 @@ def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -
     here = parts.is_long & ~parts.is_last
     begins, ends = parts.available[here], parts.until[here]
     length = span_text(float((ends - begins).sum()), around.dated)
-    usual = span_text(2 * float(parts.waits[parts.is_usual].mean()), around.dated)
+    usual = span_text(2 * float(parts.usual_waits.mean()), around.dated)
     dates = ", ".join(
         f"{time_text(begin, around.dated)} to {time_text(end, around.dated)}"
         for begin, end in zip(begins[:MOST_DATES].tolist(), ends[:MOST_DATES].tolist(), strict=True)
@@ -212,14 +206,18 @@ def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Re
 
 def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circumstances) -> Reason:
     """Return the reason that updates come faster than a replica pulls; at a better `phase`, if clocks are locked."""
-    waits = parts.waits[parts.is_usual]
+    waits = parts.usual_waits
     changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
     if phase is not None:
         return Reason("interval", share, "pulls too rarely", f"At a better phase this much is left; {changes}")
     if not waits.size:
         return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
     wait = span_text(float(waits.mean()), around.dated)
-    every = span_text(2 * float(waits.mean() - parts.least_wait), around.dated)
+    length = 2 * float(waits.mean() - (parts.least_wait if parts.delayed else 0.0))
+    every = span_text(max(length, around.visit_gap), around.dated)
+    if length < around.visit_gap:
+        words = f"It pulls every {every} or faster, as often as it is visited; {changes}"
+        return Reason("interval", share, f"pulls every {every} or faster", words)
     words = f"An update waits {wait} for its pull, as if it pulled every {every}; {changes}"
     return Reason("interval", share, f"pulls about every {every}", words)
 
@@ -240,7 +238,9 @@ def span_text(length: float, dated: bool) -> str:
     """Return a length of time as a text of two figures or so; with a unit if `dated`, when it is in seconds."""
     size, unit = 1.0, "s" if dated else ""
     if dated:
-        size, unit = next(((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit))
+        size, unit = next(
+            ((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit)
+        )
     value = length / size
     return f"{value:,.0f} {unit}".strip() if value >= 10 else f"{value:.2g} {unit}".strip()
 

@@ -33,6 +33,11 @@ class SeenUpdates:
         """The instants half way from `before` to `seen`, in order; `seen` where nothing was visited before."""
         return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
 
+    @property
+    def known(self) -> Floats:
+        """The middles of the updates that came between two visits, and not before the first."""
+        return self.middle[np.isfinite(self.before)]
+
     def first_missed(self, number: Ints, instants: Floats) -> Floats:
         """Return the first of `instants`, one for each update, that a copy with this `number` of updates misses.
 
@@ -61,9 +66,14 @@ class SeenCopies:
         return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
 
     @property
+    def known(self) -> Floats:
+        """The middles of the arrivals between two visits, and not of the first copy."""
+        return self.middle[np.isfinite(self.before)]
+
+    @property
     def until(self) -> Floats:
-        """When each copy was first seen replaced by the next; the last visit, for the last copy."""
-        return np.append(self.seen[1:], self.last_visit)
+        """When each copy was replaced by the next, half way between visits; the last visit, for the last copy."""
+        return np.append(self.middle[1:], self.last_visit)
 
     def first_with(self, update: Ints, instants: Floats) -> Floats:
         """Return the element of `instants`, one for each copy, of the first copy that has each `update`.
