@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,8 +119,8 @@ def _print(observation: Observation, show_all: bool, limit: float | None) -> Non
         f"{count_text(observation.changes, 'change')} of the source over {over}, {count_text(len(names), 'replica')}, "
         f"{_visit_words(observation)}\n"
     )
-    shown = show_all or len(names) <= MOST_SHOWN
-    worst, best = (names, []) if shown else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
+    is_whole = show_all or len(names) <= MOST_SHOWN
+    worst, best = (names, []) if is_whole else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
     lines = [_line(observation, name) for name in worst]
     if best:
         between = observation.replicas[WORST_SHOWN:-BEST_SHOWN]
@@ -156,8 +156,9 @@ def _visit_words(observation: Observation) -> str:
 
 def _line(observation: Observation, group: str) -> list[str]:
     """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
-    rows, dated = observation.rows_of(group), observation.dated
     from replnet.histories import LATENCY, span_text
+
+    rows, dated = observation.rows_of(group), observation.dated
 
     def text(metric: str, write_value: Callable[[float], str]) -> str:
         """Return the measured value of a metric as text; empty if there is no such row, "never" if it is infinite."""
@@ -192,23 +193,23 @@ def _print_reasons(observation: Observation, most: int) -> None:
     """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
     from replnet.histories import Reason, percent
 
-    told: list[tuple[str, tuple[Reason, ...]]] = []
+    explained: list[tuple[str, tuple[Reason, ...]]] = []
     for name in observation.replicas:
         fresh = observation.rows_of(name)["freshness"]["measured"]
         if observation.reasons[name] and fresh < FRESH_ENOUGH:
-            told.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
-    if told:
+            explained.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
+    if explained:
         echo()
-    for head, reasons in told[:most]:
+    for head, reasons in explained[:most]:
         sentences = (
             reason.words if reason.kind in ("visits", "bursts") else f"{reason.words} ({percent(reason.share)})"
             for reason in reasons
         )
         echo_note(" ".join([head, *sentences]))
-    if len(told) > most:
-        kinds = Counter(reasons[0].kind for _, reasons in told[most:])
+    if len(explained) > most:
+        kinds = Counter(reasons[0].kind for _, reasons in explained[most:])
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        echo_note(f"... and {len(told) - most} more replicas ({counts}); --all tells of all.")
+        echo_note(f"... and {len(explained) - most} more replicas ({counts}); --all tells of all.")
 
 
 def _notes(observation: Observation) -> Iterator[str]:
@@ -218,26 +219,20 @@ def _notes(observation: Observation) -> Iterator[str]:
     yield "lag: time since the first update that is missed, 0 while fresh, and its 95 % quantile over time"
     yield "in brackets: the share of the stale time that a reason makes"
     yield "latency: median time of an update from first seen anywhere to first seen here; missed: updates, on average"
-    shown = [row for row in observation.found if row.metric in ("freshness", LATENCY, *LAGS)]
     doubts: dict[str, list[str]] = {}
-    for row in shown:
-        reasons = (
-            [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
-        )
-        for doubt in filter(None, reasons):
+    for row in observation.found:
+        doubt = row.unbounded if row.metric == LATENCY else row.estimate.doubt if row.metric == "freshness" else ""
+        if doubt and row.group != ALL_REPLICAS:
             doubts.setdefault(doubt, []).append(row.group)
     for doubt, groups in doubts.items():
-        groups = [group for group in groups if group != ALL_REPLICAS]
-        if groups:
-            yield _with_groups(doubt, groups, len(observation.copies))
+        yield _with_groups(doubt, groups, len(observation.copies))
     yield from observation.notes
 
 
-def _with_groups(doubt: str, groups: Iterable[str], count: int) -> str:
+def _with_groups(doubt: str, groups: list[str], count: int) -> str:
     """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
-    names = list(groups)
-    if len(names) >= count:
+    if len(groups) >= count:
         return doubt
-    if len(names) > MOST_NAMED:
-        return f"{len(names)} of {count} replicas: {doubt}"
-    return f"{', '.join(names)}: {doubt}"
+    if len(groups) > MOST_NAMED:
+        return f"{len(groups)} of {count} replicas: {doubt}"
+    return f"{', '.join(groups)}: {doubt}"

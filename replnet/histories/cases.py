@@ -170,9 +170,9 @@ def staleness_quantiles_of(case: Case, name: str, start: float, end: float, leve
     edges = spans(np.array([start, end]), case.source.times, case.copies[name].times)
     stretches = case.stretches(name, edges)
     undated = case.copies[name].at(edges[:-1]) < case.source.values[0]
-    known = (stretches.stale > 0) & ~undated
-    missed = stretches.first_missed_update[known]
-    low, high = np.maximum(stretches.begin[known] - missed, 0.0), stretches.end[known] - missed
+    has_age = (stretches.stale > 0) & ~undated
+    missed = stretches.first_missed_update[has_age]
+    low, high = np.maximum(stretches.begin[has_age] - missed, 0.0), stretches.end[has_age] - missed
     fresh = float(end - start - stretches.stale.sum())
     ages = np.unique(np.concatenate([[0.0], low, high]))
     below = fresh + length_below(low, high, ages)

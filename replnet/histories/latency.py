@@ -19,7 +19,7 @@ from replnet.laws import Floats, Ints
 
 @final
 class Latencies(NamedTuple):
-    """The latencies of updates, in their order: as `measured`, and the `least` and the `most` that they can have been."""
+    """The latencies of updates, in their order: as `measured`, and the `least` and `most` that they can have been."""
 
     measured: Floats
     least: Floats
@@ -43,6 +43,6 @@ def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, 
 
 
 def _last_without(held: SeenCopies, number: Ints) -> Floats:
-    """Return when a replica was last visited without the update of each `number`; minus infinity if it always had it."""
+    """Return when a replica was last visited without the update of each `number`; minus infinity if it never was."""
     before = held.first_with(number, held.before)
     return np.where(np.isposinf(before), held.last_visit, before)

@@ -35,7 +35,7 @@ from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
 from replnet.histories.latency import Latencies, latencies
 from replnet.histories.reason_words import Circumstances, Reason, reasons_of
-from replnet.histories.seen_copies import SeenCopies, SeenUpdates, copies_seen, updates_seen
+from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
 from replnet.histories.visits import RecordSource, Visits, failed_visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
@@ -169,7 +169,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
         raise FieldError(name, "its nodes were never seen at the same time", "visits of all nodes over the same time")
-    updates = updates_seen(visits)
+    updates = see_updates(visits)
     changes = updates.seen
     if (
         start < (first_known := _start_of_known_versions(visits)) < (start + end) / 2
@@ -180,7 +180,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         start = first_known
     if _between(changes, start, end) < 2:
         raise FieldError(name, "the source did not change while all nodes were seen", "2 changes or more")
-    copies = {replica: copies_seen(visits, replica) for replica in visits.replicas}
+    copies = {replica: see_copies(visits, replica) for replica in visits.replicas}
     rows = tuple(_rows(visits, updates, copies, np.linspace(start, end, BATCHES + 1)))
     around = Circumstances(
         span=(start, end),
@@ -204,7 +204,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
 
 
 def _visit_gap(visits: Visits) -> float:
-    """Return the usual time between two visits of a node: the median of all nodes' mean gaps; 0 if no change is missed."""
+    """Return the usual time between two visits of a node: the median of nodes' mean gaps; 0 if no change is missed."""
     if visits.complete:
         return 0.0
     gaps = [(times[-1] - times[0]) / max(times.size - 1, 1) for times, _ in visits.nodes.values()]

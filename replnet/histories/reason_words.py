@@ -49,7 +49,7 @@ class Reason:
 @final
 @dataclass(frozen=True)
 class Circumstances:
-    """What reasons need of an observation: its `span` of time, whether that is `dated`, and how it was visited.
+    """The circumstances of an observation: its `span` of time, whether that is `dated`, and how it was visited.
 
     `visit_gap` is the usual time between two visits of a node (0 in a record of changes), `changes` how many updates
     the source had, and `faults` are the times of failed visits, by replica.
@@ -78,16 +78,16 @@ def reasons_of(
     `copies` and `freshness`, as measured and its bounds, are those of all replicas by name.
     """
     from_whom = upstreams(updates, copies, around.visit_gap) if around.visit_gap else {}
-    found = {}
+    reasons_by_name = {}
     for name, held in copies.items():
         upstream = from_whom.get(name)
         parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
-        phase = phase_of(parts, (updates if upstream is None else copies[upstream]).known, held.known)
+        phase = phase_of(parts, (updates if upstream is None else copies[upstream]).between_visits, held.between_visits)
         reasons = sorted(_reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share)
         if phase is None:
-            reasons += _bursts(bursts(parts, updates.known))
-        found[name] = (*_seldom_visited(freshness[name], around), *reasons)
-    return found
+            reasons += _bursts(bursts(parts, updates.between_visits))
+        reasons_by_name[name] = (*_visit_reason(freshness[name], around), *reasons)
+    return reasons_by_name
 
 
 def _reasons(name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances) -> Iterator[Reason]:
@@ -117,7 +117,7 @@ def _reasons(name: str, parts: StaleTime, phase: Phase | None, fresh: float, aro
             yield _interval(share, parts, told_phase, around)
 
 
-def _seldom_visited(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
+def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
     """Yield the reason that visits were too seldom to tell, if the bounds of freshness are wide.
 
     `freshness` is as measured, and the least and the most that it may have been.
@@ -144,10 +144,10 @@ def _round_down(length: float, dated: bool) -> float:
 
 
 def _upstream(share: float, parts: StaleTime) -> Reason:
-    """Return the reason that a replica pulls from another one, which was stale itself for a `share` of the stale time."""
+    """Return the reason that a replica pulls from another one, itself stale for a `share` of the stale time."""
     words = (
-        f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time {parts.upstream} "
-        "was stale as well."
+        f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time "
+        f"{parts.upstream} was stale as well."
     )
     return Reason("upstream", share, f"pulls from {parts.upstream}", words)
 
@@ -165,8 +165,8 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
 
 def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
     """Return the reason that a replica did not pull for much longer than it usually does not."""
-    here = parts.is_long & ~parts.is_last
-    begins, ends = parts.available[here], parts.until[here]
+    outages = parts.is_long & ~parts.is_last
+    begins, ends = parts.available[outages], parts.until[outages]
     length = span_text(float((ends - begins).sum()), around.dated)
     usual = span_text(2 * float(parts.usual_waits.mean()), around.dated)
     dates = ", ".join(
@@ -213,7 +213,7 @@ def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circu
     if not waits.size:
         return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
     wait = span_text(float(waits.mean()), around.dated)
-    length = 2 * float(waits.mean() - (parts.least_wait if parts.delayed else 0.0))
+    length = 2 * float(waits.mean() - (parts.least_wait if parts.delay_time else 0.0))
     every = span_text(max(length, around.visit_gap), around.dated)
     if length < around.visit_gap:
         words = f"It pulls every {every} or faster, as often as it is visited; {changes}"

@@ -77,10 +77,11 @@ class Phase:
 class StaleTime:
     """The stale time of a replica between `start` and `end`, in arrays with an element per copy that missed an update.
 
-    A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be pulled
-    from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source). `is_last`
-    says that no other copy came. `every_wait` has how long every update waited that came while they were held, not
-    only the first, and `holder` the index of the copy that was held then. Visits, every `visit_gap`, see no more exactly when things happened.
+    A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be
+    pulled from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source).
+    `is_last` says that no other copy came. `every_wait` has how long every update waited that came while they were
+    held, not only the first, and `holder` the index of the copy that was held then. Visits, every `visit_gap`, see no
+    more exactly when things happened.
     """
 
     start: float
@@ -142,7 +143,7 @@ class StaleTime:
         return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
 
     @cached_property
-    def delayed(self) -> float:
+    def delay_time(self) -> float:
         """The stale time before the least wait of all was over, (5); 0 if that may be chance, or visits cause it."""
         if self.least_wait <= 2 * self.visit_gap:
             return 0.0
@@ -167,7 +168,7 @@ def stale_time(
     start, end = span
     held = copies[name]
     until = held.until
-    missed = updates.first_missed(held.number, updates.middle)
+    missed = updates.next_after(held.number)
     available = missed
     if upstream is not None:
         available = np.maximum(missed, copies[upstream].first_with(held.number + 1, copies[upstream].middle))
@@ -180,9 +181,19 @@ def stale_time(
     index = np.cumsum(stale) - 1
     count = int(np.count_nonzero((updates.seen > start) & (updates.seen <= end)))
     return StaleTime(
-        start, end, held.middle[stale], begin[stale], stop[stale], available[stale], is_last[stale],
-        every_wait[stale[holder]], index[holder[stale[holder]]], count if held.number[0] == held.number[-1] else 0, upstream, visit_gap,
-    )  # fmt: skip
+        start=start,
+        end=end,
+        arrived=held.middle[stale],
+        begin=begin[stale],
+        until=stop[stale],
+        available=available[stale],
+        is_last=is_last[stale],
+        every_wait=every_wait[stale[holder]],
+        holder=index[holder[stale[holder]]],
+        never_came=count if held.number[0] == held.number[-1] else 0,
+        upstream=upstream,
+        visit_gap=visit_gap,
+    )
 
 
 def _waits_of_updates(updates: SeenUpdates, held: SeenCopies, upstream: SeenCopies | None) -> tuple[Floats, Ints]:
@@ -205,7 +216,7 @@ def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | No
     `releases` and `arrivals` are ascending instants.
     """
     usual = parts.is_usual
-    if min(releases.size, arrivals.size, np.count_nonzero(usual)) < FEWEST_WAITS:
+    if min(releases.size, arrivals.size, int(np.count_nonzero(usual))) < FEWEST_WAITS:
         return None
     clocks = [clock(np.unique(times), 4 * parts.visit_gap) for times in (releases, arrivals)]
     first, second = clocks
@@ -260,16 +271,16 @@ def shares(parts: StaleTime, phase: Phase | None) -> dict[Kind, float]:
 
     `phase` is that of locked clocks, if any.
     """
-    own, usual = parts.own, ~parts.is_long
+    own_time, usual = parts.own, ~parts.is_long
     amounts: dict[Kind, float] = {
-        "upstream": parts.total - float(own.sum()),
-        "dead": float(own[parts.is_long & parts.is_last].sum()),
-        "outage": float(own[parts.is_long & ~parts.is_last].sum()),
+        "upstream": parts.total - float(own_time.sum()),
+        "dead": float(own_time[parts.is_long & parts.is_last].sum()),
+        "outage": float(own_time[parts.is_long & ~parts.is_last].sum()),
     }
-    rest = float(own[usual].sum())
+    rest = float(own_time[usual].sum())
     if phase is not None:
         amounts["phase"] = min(phase.saved, rest)
     else:
-        amounts["delay"] = parts.delayed
+        amounts["delay"] = parts.delay_time
     amounts["interval"] = rest - amounts.get("phase", 0.0) - amounts.get("delay", 0.0)
     return {kind: parts.share(amount) for kind, amount in amounts.items() if amount > 0}

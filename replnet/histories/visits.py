@@ -145,7 +145,7 @@ def _watched_visits(path: Path) -> Any:
 
 
 def failed_visits(record: RecordSource) -> dict[str, Floats]:
-    """Return the times of the visits that failed, by node, from a history of `replnet watch`; none from other records."""
+    """Return the times of failed visits, by node, from a history of `replnet watch`; none from other records."""
     if not isinstance(record, str | Path) or Path(record).suffix != ".sqlite":
         return {}
     times: dict[str, list[float]] = {}

@@ -38,12 +38,13 @@ def seen(updates, pulls, gap=15 * MINUTE, delay=0.0):
     return history.visited((t + i, node) for t in rounds.tolist() for i, node in enumerate(nodes))
 
 
+CUT = np.append(every(20 * MINUTE, 0, 10 * DAY), every(20 * MINUTE, 18 * DAY))  # three days without a pull
+SELDOM = START - 5 * DAY + np.cumsum(EVENTS.exponential(9 * HOUR, 120))
 FLEETS = {
     "phase": (
         seen(DAILY, {"m": ("source", every(DAY, 13 * HOUR + 35 * MINUTE))}, 5 * MINUTE),
         "pulls 25 min before the release",
-        "Its pull runs 25 min before the release that comes every 24 h; 1 h after it would be fresh 96 %. The two keep in "
-        "step.",
+        "Its pull runs 25 min before the release that comes every 24 h; 1 h after it would be fresh 96 %.",
     ),
     "drift": (
         seen(DAILY, {"m": ("source", every(DAY + 2 * MINUTE, 16 * HOUR))}, 5 * MINUTE),
@@ -56,12 +57,12 @@ FLEETS = {
         "Nothing has come since 2025-06-24 22:52, for 30 days.",
     ),
     "outage": (
-        seen(AT_RANDOM, {"m": ("source", np.append(every(20 * MINUTE, 0, 10 * DAY), every(20 * MINUTE, 13 * DAY + 5 * DAY)))}),
+        seen(AT_RANDOM, {"m": ("source", CUT)}),
         "no pull for 2.5 days from 2025-06-25",
         "No pull came through from 2025-06-25 12:07 to 2025-06-27 23:52, where it usually pulls about every",
     ),
     "upstream": (
-        seen(AT_RANDOM, {"up": ("source", START - 5 * DAY + np.cumsum(EVENTS.exponential(9 * HOUR, 120))), "m": ("up", every(HOUR))}),
+        seen(AT_RANDOM, {"up": ("source", SELDOM), "m": ("up", every(HOUR))}),
         "pulls from up",
         "It pulls from up and not from the source: for 96 % of its stale time up was stale as well.",
     ),

@@ -110,8 +110,8 @@ def _copies(
     pulls = np.array(_instants(rng, float(rng.uniform(0.02, 0.08)), span))
     if kind == "delay":
         delay = rng.uniform(0.3, 1.0)
-        times, versions = pulled(history, "source", pulls.tolist())
-        return [times[0], *(t + delay for t in times[1:])], versions
+        departed, versions = pulled(history, "source", pulls.tolist())
+        return [departed[0], *(t + delay for t in departed[1:])], versions
     if kind == "dead":
         pulls = pulls[pulls < span * rng.uniform(0.3, 0.8)]
     else:
