@@ -36,7 +36,15 @@ from replnet.histories.history import are_dates
 from replnet.histories.latency import Latencies, latencies
 from replnet.histories.reason_words import Circumstances, Reason, reasons_of
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
-from replnet.histories.visits import RecordSource, Visits, failed_visits, read_record, visits_of, visits_of_changes
+from replnet.histories.visits import (
+    RecordSource,
+    Visits,
+    failed_visits,
+    keep_lost_replicas,
+    read_record,
+    visits_of,
+    visits_of_changes,
+)
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
 from replnet.text import FieldError, duration
@@ -165,6 +173,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         visits = visits_of(times, nodes, texts, source)
     else:
         visits = visits_of_changes(times, nodes, source)
+    visits = keep_lost_replicas(visits)
     start = max(float(instants[0]) for instants, _ in visits.nodes.values())
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
@@ -188,6 +197,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         visit_gap=_visit_gap(visits),
         changes=_between(changes, start, end),
         faults=failed_visits(record),
+        lost=visits.lost,
     )
     return Observation(
         start=start,

@@ -52,7 +52,8 @@ class Circumstances:
     """The circumstances of an observation: its `span` of time, whether that is `dated`, and how it was visited.
 
     `visit_gap` is the usual time between two visits of a node (0 in a record of changes), `changes` how many updates
-    the source had, and `faults` are the times of failed visits, by replica.
+    the source had, and `faults` are the times of failed visits, by replica. `lost` has the last visit of replicas that
+    were not seen any more.
     """
 
     span: tuple[float, float]
@@ -60,6 +61,7 @@ class Circumstances:
     visit_gap: float
     changes: int
     faults: Mapping[str, Floats]
+    lost: Mapping[str, float]
 
     @property
     def update_gap(self) -> float:
@@ -157,10 +159,17 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
     since = float(parts.arrived[parts.is_last][-1])
     missing = parts.end - since
     words = f"Nothing has come since {time_text(since, around.dated)}, for {span_text(missing, around.dated)}."
+    brief = f"dead since {day_text(since, around.dated)}"
     if parts.never_came:
-        words = f"Nothing has come at all, of {count_text(parts.never_came, 'update')}."
+        brief, words = "nothing ever came", f"Nothing has come at all, of {count_text(parts.never_came, 'update')}."
+    if name in around.lost:
+        since = around.lost[name]
+        brief = f"not seen since {day_text(since, around.dated)}"
+        words += (
+            f" It was not seen any more after {time_text(since, around.dated)}, and counts as if it kept what it had."
+        )
     words += _faults_text(around.faults.get(name), since, parts.end)
-    return Reason("dead", share, f"dead since {day_text(since, around.dated)}", words, since=since)
+    return Reason("dead", share, brief, words, since=since)
 
 
 def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:

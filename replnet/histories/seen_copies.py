@@ -102,6 +102,8 @@ def see_copies(visits: Visits, name: str) -> SeenCopies:
     times, codes = visits.nodes[name]
     highest = np.maximum.accumulate(visits.order.ranks[codes])
     newer = np.flatnonzero(np.diff(times) > 0 if visits.complete else np.diff(highest) > 0) + 1
+    if name in visits.lost:
+        newer = newer[newer < times.size - 1]
     at = np.append(0, newer)
     before = times[at] if visits.complete else np.append(-np.inf, times[newer - 1])
     return SeenCopies(before, times[at], highest[at], float(times[-1]))

@@ -150,3 +150,17 @@ def test_the_worst_comes_first_in_made_fleets():
                 assert row["least"] - 1e-9 <= truth[row["group"], row["metric"]] <= most + 1e-9, (number, row)
         right.update(result.reasons[name][0].kind == kind for name, kind in fleet.reasons.items())
     assert right[True] >= 0.9 * right.total()
+
+
+@pytest.mark.parametrize("columns", [["time", "node", "version"], ["time", "node"]])
+def test_a_replica_that_is_not_seen_any_more_cuts_nothing_off(columns):
+    step = 1 if "version" in columns else 10
+    rows = [(t, "source", t // 10) for t in range(0, 400, step)] + [(t, "m", t // 10) for t in range(400)]
+    rows += [(t, "lost", t // 10) for t in range(100)]
+    result = observe(pd.DataFrame(sorted(rows), columns=["time", "node", "version"])[columns])
+    assert result.replicas[0] == "lost"
+    assert result.end == max(t for t, node, _ in rows if node == "source")
+    assert result.notes == ("not seen any more before the end, and taken to have kept what it had: lost",)
+    reason = result.reasons["lost"][0]
+    assert (reason.kind, reason.brief, reason.since) == ("dead", "not seen since 99", 99)
+    assert result.rows_of("m")["freshness"]["measured"] > 0.9
