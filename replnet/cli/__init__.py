@@ -25,6 +25,7 @@ What they write:
     frames         tables with a row for each of many sources, written to files and printed in part
     output         lines and tables, JSON and CSV; results and sweeps
     explanation    what --explain adds to a table: what its words mean, and where its numbers come from
+    proposals      what observe proposes for a target, and the lines of cron and timers that do it
     progress       what is shown while something takes long
 """
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ import click
 from replnet.cli.main import DIFFERS, FINE, commands, format_option
 from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress, progress_lines
+from replnet.cli.proposals import print_proposals
 from replnet.show import Table
-from replnet.text import count_text, duration, time_in
+from replnet.text import FieldError, count_text, duration, time_in
 
 if TYPE_CHECKING:
-    from replnet.histories import Observation, Proposal, Proposals
+    from replnet.histories import Observation, Proposals
 
 TABLE_HEADS = ("replica", "fresh", "", "lag, half of the time", "95 %", "latency", "missed", "main reason")
 LAGS = ("staleness_quantile(0.5)", "staleness_quantile(0.95)")
@@ -25,8 +27,6 @@ MOST_SHOWN, WORST_SHOWN, BEST_SHOWN = 25, 15, 3  # replicas
 MOST_EXPLAINED = 8  # replicas whose reasons are told in sentences
 FRESH_ENOUGH = 0.99  # that no reason is told
 MOST_NAMED = 3  # replicas in a note
-
-DURATION_METRICS = {"staleness_age", "lag"}
 
 Row = dict[str, Any]
 
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 @click.option("--all", "show_all", is_flag=True, help="Show all replicas, and all reasons.")
 @click.option("--within", metavar="TIME", help="Count the replicas whose publication latency is at most this: 65min.")
 @click.option("--target", metavar="'METRIC >= X'",
-              help="Say what to change so that replicas meet this, such as 'freshness >= 0.9' or 'lag <= 20min'.")  # fmt: skip
+              help="Say what to change so that replicas meet this, such as 'freshness >= 0.9'.")  # fmt: skip
 @format_option()
 def observe(file: Path, source: str | None, show_all: bool, within: str | None, target: str | None, form: str) -> int:
     """Measure how fresh real replicas were, and say why not fresher.
@@ -48,15 +48,16 @@ def observe(file: Path, source: str | None, show_all: bool, within: str | None, 
     version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
     There is a line for each replica, the worst first, and one for clients who ask several of them.
 
-    With --target it proposes, for each replica that misses that, the cheapest change of its pulls that would have met it,
-    with a line of cron and of a systemd timer; the exit code is 1 if any replica misses it.
+    With --target it proposes, for each replica that misses that, the cheapest change of its pulls that would have met
+    it, with a line of cron and of a systemd timer; the exit code is 1 if any replica misses it.
     """
-    from replnet.histories import COLUMNS
+    from replnet.histories import COLUMNS, propose
     from replnet.histories import observe as measure
-    from replnet.histories import propose
 
+    _latency_limit(within, True)  # before the record is read, which may take long
     with progress_lines("reading the record, and following every replica"):
         observation = measure(file, source)
+    limit = _latency_limit(within, observation.dated)
     proposals = None
     if target is not None:
         with progress() as report:
@@ -64,12 +65,27 @@ def observe(file: Path, source: str | None, show_all: bool, within: str | None, 
 
     def show() -> None:
         """Print the lines of the observation, and then the proposals, if any were asked for."""
-        _print(observation, show_all, within)
+        _print(observation, show_all, limit)
         if proposals is not None:
-            _print_proposals(observation, proposals, len(proposals.found) if show_all else MOST_SHOWN)
+            print_proposals(observation, proposals, len(proposals.found) if show_all else MOST_SHOWN)
 
     write(form, lambda: _data(observation, proposals), COLUMNS, observation.rows, show)
     return DIFFERS if proposals is not None and proposals.missed else FINE
+
+
+def _latency_limit(text: str | None, dated: bool) -> float | None:
+    """Return the time in seconds that the `text` of an option has, None for None; raise FieldError if it is none.
+
+    It has no unit if times are not `dated`, but plain numbers.
+    """
+    if text is None:
+        return None
+    limit = float(time_in(text, "s", "--within"))
+    if not limit > 0:
+        raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
+    if not dated and re.search("[a-z]", text):
+        raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
+    return limit
 
 
 def _data(observation: Observation, proposals: Proposals | None) -> dict[str, Any]:
@@ -107,21 +123,20 @@ def _main_reason(observation: Observation, name: str) -> str:
     return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
 
 
-def _print(observation: Observation, show_all: bool, within: str | None) -> None:
+def _print(observation: Observation, show_all: bool, limit: float | None) -> None:
     """Print the lines of an observation to stdout, then reasons in sentences, and notes.
 
-    Of many replicas it has the worst and the best, unless `show_all`. `within` is the publication latency that is asked
-    for, as text, None if none is.
+    Of many replicas it has the worst and the best, unless `show_all`. `limit` is the publication latency that is asked
+    for, None if none is.
     """
-    limit = None if within is None else time_in(within, "s" if observation.dated else None, "--within")
     over = duration(observation.end - observation.start, observation.dated)
     names = observation.replicas
     echo(
         f"{count_text(observation.changes, 'change')} of the source over {over}, {count_text(len(names), 'replica')}, "
         f"{_visit_words(observation)}\n"
     )
-    shown = show_all or len(names) <= MOST_SHOWN
-    worst, best = (names, []) if shown else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
+    is_whole = show_all or len(names) <= MOST_SHOWN
+    worst, best = (names, []) if is_whole else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
     lines = [_line(observation, name) for name in worst]
     if best:
         between = observation.replicas[WORST_SHOWN:-BEST_SHOWN]
@@ -135,10 +150,8 @@ def _print(observation: Observation, show_all: bool, within: str | None) -> None
     heads = (*TABLE_HEADS[:2], " or ".join(kinds[doubt] for doubt in sorted(doubts)), *TABLE_HEADS[3:])
     print_table(Table(heads, lines))
     if limit is not None:
-        echo(
-            f"\n{observation.count_within(limit)} of {count_text(len(names), 'replica')} have a publication latency of "
-            f"at most {duration(limit, observation.dated)} (median over updates)"
-        )
+        count = f"{observation.count_within(limit)} of {count_text(len(names), 'replica')}"
+        echo(f"\npublication latency of at most {duration(limit, observation.dated)}: {count}")
     _print_reasons(observation, len(names) if show_all else MOST_EXPLAINED)
     echo()
     for note in _notes(observation):
@@ -159,8 +172,9 @@ def _visit_words(observation: Observation) -> str:
 
 def _line(observation: Observation, group: str) -> list[str]:
     """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
-    rows, dated = observation.rows_of(group), observation.dated
     from replnet.histories import LATENCY, span_text
+
+    rows, dated = observation.rows_of(group), observation.dated
 
     def text(metric: str, write_value: Callable[[float], str]) -> str:
         """Return the measured value of a metric as text; empty if there is no such row, "never" if it is infinite."""
@@ -195,23 +209,23 @@ def _print_reasons(observation: Observation, most: int) -> None:
     """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
     from replnet.histories import Reason, percent
 
-    told: list[tuple[str, tuple[Reason, ...]]] = []
+    explained: list[tuple[str, tuple[Reason, ...]]] = []
     for name in observation.replicas:
         fresh = observation.rows_of(name)["freshness"]["measured"]
         if observation.reasons[name] and fresh < FRESH_ENOUGH:
-            told.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
-    if told:
+            explained.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
+    if explained:
         echo()
-    for head, reasons in told[:most]:
+    for head, reasons in explained[:most]:
         sentences = (
             reason.words if reason.kind in ("visits", "bursts") else f"{reason.words} ({percent(reason.share)})"
             for reason in reasons
         )
         echo_note(" ".join([head, *sentences]))
-    if len(told) > most:
-        kinds = Counter(reasons[0].kind for _, reasons in told[most:])
+    if len(explained) > most:
+        kinds = Counter(reasons[0].kind for _, reasons in explained[most:])
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        echo_note(f"... and {len(told) - most} more replicas ({counts}); --all tells of all.")
+        echo_note(f"... and {len(explained) - most} more replicas ({counts}); --all tells of all.")
 
 
 def _notes(observation: Observation) -> Iterator[str]:
@@ -221,73 +235,20 @@ def _notes(observation: Observation) -> Iterator[str]:
     yield "lag: time since the first update that is missed, 0 while fresh, and its 95 % quantile over time"
     yield "in brackets: the share of the stale time that a reason makes"
     yield "latency: median time of an update from first seen anywhere to first seen here; missed: updates, on average"
-    shown = [row for row in observation.found if row.metric in ("freshness", LATENCY, *LAGS)]
     doubts: dict[str, list[str]] = {}
-    for row in shown:
-        reasons = (
-            [row.unbounded] if row.metric == LATENCY else [row.estimate.doubt] if row.metric == "freshness" else []
-        )
-        for doubt in filter(None, reasons):
+    for row in observation.found:
+        doubt = row.unbounded if row.metric == LATENCY else row.estimate.doubt if row.metric == "freshness" else ""
+        if doubt and row.group != ALL_REPLICAS:
             doubts.setdefault(doubt, []).append(row.group)
     for doubt, groups in doubts.items():
-        groups = [group for group in groups if group != ALL_REPLICAS]
-        if groups:
-            yield _with_groups(doubt, groups, len(observation.copies))
+        yield _with_groups(doubt, groups, len(observation.copies))
     yield from observation.notes
 
 
-def _with_groups(doubt: str, groups: Iterable[str], count: int) -> str:
+def _with_groups(doubt: str, groups: list[str], count: int) -> str:
     """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
-    names = list(groups)
-    if len(names) >= count:
+    if len(groups) >= count:
         return doubt
-    if len(names) > MOST_NAMED:
-        return f"{len(names)} of {count} replicas: {doubt}"
-    return f"{', '.join(names)}: {doubt}"
-
-
-# ---- Proposals
-
-PROPOSAL_HEADS = ("replica", "would be", "95 % interval", "emulated", "requests", "change")
-
-
-def _print_proposals(observation: Observation, proposals: Proposals, most: int) -> None:
-    """Print what to change for the target, at most so many proposals, and the lines of cron and timers that do it."""
-    text, replicas = proposals.target.text, len(observation.copies)
-    missed = sum(name in observation.copies for name in proposals.missed)
-    if not missed:
-        echo(f"\nEvery replica meets {text}: there is nothing to change.")
-        return
-    echo(
-        f"\n{missed} of {count_text(replicas, 'replica')} {'misses' if missed == 1 else 'miss'} {text}. What would do:\n"
-    )
-    is_time = proposals.target.metric in DURATION_METRICS
-
-    def value_text(value: float | None) -> str:
-        """Return a value of the target's metric as text, empty for None."""
-        if value is None:
-            return ""
-        return duration(value, observation.dated) if is_time else f"{value:.4f}"
-
-    lines = []
-    for row in (proposal.data() for proposal in proposals.found[:most]):
-        ends = [value_text(row[end]) for end in ("ci_low", "ci_high")]
-        lines.append([
-            row["group"], value_text(row["expected"]), " .. ".join(ends) if all(ends) else "",
-            value_text(row["emulated"]), row["requests"], row["change"],
-        ])  # fmt: skip
-    print_table(Table(PROPOSAL_HEADS, lines))
-    if len(proposals.found) > most:
-        echo(f"... and {len(proposals.found) - most} more; --all shows them")
-    _print_timers([proposal for proposal in proposals.found[:most] if proposal.meets and proposal.schedule])
-
-
-def _print_timers(proposals: list[Proposal]) -> None:
-    """Print the lines of cron and of systemd timers for these proposals, which have schedules; the same are one."""
-    names: dict[tuple[str, str], list[str]] = {}
-    for proposal in proposals:
-        if proposal.schedule is not None and proposal.schedule.cron:
-            names.setdefault((proposal.schedule.cron, proposal.schedule.timer), []).append(proposal.group)
-    if names:
-        echo("\nAs lines of cron (CRON_TZ=UTC) and of systemd timers:\n")
-        echo("\n".join(f"  {cron:30} {timer:45} # {', '.join(groups)}" for (cron, timer), groups in names.items()))
+    if len(groups) > MOST_NAMED:
+        return f"{len(groups)} of {count} replicas: {doubt}"
+    return f"{', '.join(groups)}: {doubt}"

@@ -28,6 +28,12 @@ class Steps(NamedTuple):
     times: Floats
     values: Floats
 
+    @classmethod
+    def of(cls, times: Floats, values: Floats) -> Steps:
+        """Return the function with these values from these times on, without the times at which it stays the same."""
+        changes = np.append(True, values[1:] != values[:-1])
+        return cls(times[changes], values[changes])
+
     def at(self, instants: Floats) -> Floats:
         """Return the values of the function at these instants, none of which may come before the first step."""
         return np.asarray(self.values[np.searchsorted(self.times, instants, side="right") - 1])
@@ -103,7 +109,7 @@ def _newest_of(times: Floats, versions: Floats) -> Steps:
     The times ascend, and several may be the same.
     """
     is_last = np.append(times[1:] > times[:-1], True)
-    return Steps(times[is_last], np.maximum.accumulate(versions)[is_last])
+    return Steps.of(times[is_last], np.maximum.accumulate(versions)[is_last])
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
@@ -115,7 +121,7 @@ def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, S
     for name in visits.replicas:
         times, codes = visits.nodes[name]
         values = scale[codes]
-        paths[name] = Steps(times, choose(values, np.append(values[1:], values[-1])))
+        paths[name] = Steps.of(times, choose(values, np.append(values[1:], values[-1])))
     return paths
 
 
@@ -164,9 +170,9 @@ def staleness_quantiles_of(case: Case, name: str, start: float, end: float, leve
     edges = spans(np.array([start, end]), case.source.times, case.copies[name].times)
     stretches = case.stretches(name, edges)
     undated = case.copies[name].at(edges[:-1]) < case.source.values[0]
-    known = (stretches.stale > 0) & ~undated
-    missed = stretches.first_missed_update[known]
-    low, high = np.maximum(stretches.begin[known] - missed, 0.0), stretches.end[known] - missed
+    has_age = (stretches.stale > 0) & ~undated
+    missed = stretches.first_missed_update[has_age]
+    low, high = np.maximum(stretches.begin[has_age] - missed, 0.0), stretches.end[has_age] - missed
     fresh = float(end - start - stretches.stale.sum())
     ages = np.unique(np.concatenate([[0.0], low, high]))
     below = fresh + length_below(low, high, ages)

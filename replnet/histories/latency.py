@@ -19,7 +19,7 @@ from replnet.laws import Floats, Ints
 
 @final
 class Latencies(NamedTuple):
-    """The latencies of updates, in their order: as `measured`, and the `least` and the `most` that they can have been."""
+    """The latencies of updates, in their order: as `measured`, and the `least` and `most` that they can have been."""
 
     measured: Floats
     least: Floats
@@ -37,10 +37,12 @@ def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, 
     number, first = inside + 1, updates.seen[inside]
     arrived = np.max([held.first_with(number, held.seen) for held in copies], axis=0)
     missing = np.max([_last_without(held, number) for held in copies], axis=0)
-    return Latencies(np.maximum(arrived - first, 0.0), np.maximum(missing - first, 0.0), arrived - updates.before[inside])
+    return Latencies(
+        np.maximum(arrived - first, 0.0), np.maximum(missing - first, 0.0), arrived - updates.before[inside]
+    )
 
 
 def _last_without(held: SeenCopies, number: Ints) -> Floats:
-    """Return when a replica was last visited without the update of each `number`; minus infinity if it always had it."""
+    """Return when a replica was last visited without the update of each `number`; minus infinity if it never was."""
     before = held.first_with(number, held.before)
     return np.where(np.isposinf(before), held.last_visit, before)

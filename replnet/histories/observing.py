@@ -35,8 +35,16 @@ from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
 from replnet.histories.latency import Latencies, latencies
 from replnet.histories.reason_words import Circumstances, Reason, reasons_of
-from replnet.histories.seen_copies import SeenCopies, SeenUpdates, copies_seen, updates_seen
-from replnet.histories.visits import RecordSource, Visits, failed_visits, read_record, visits_of, visits_of_changes
+from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
+from replnet.histories.visits import (
+    RecordSource,
+    Visits,
+    failed_visits,
+    keep_lost_replicas,
+    read_record,
+    visits_of,
+    visits_of_changes,
+)
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
 from replnet.run import TabularResult
@@ -163,11 +171,12 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         visits = visits_of(times, nodes, texts, source)
     else:
         visits = visits_of_changes(times, nodes, source)
+    visits = keep_lost_replicas(visits)
     start = max(float(instants[0]) for instants, _ in visits.nodes.values())
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
         raise FieldError(name, "its nodes were never seen at the same time", "visits of all nodes over the same time")
-    updates = updates_seen(visits)
+    updates = see_updates(visits)
     changes = updates.seen
     if (
         start < (first_known := _start_of_known_versions(visits)) < (start + end) / 2
@@ -178,7 +187,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         start = first_known
     if _between(changes, start, end) < 2:
         raise FieldError(name, "the source did not change while all nodes were seen", "2 changes or more")
-    copies = {replica: copies_seen(visits, replica) for replica in visits.replicas}
+    copies = {replica: see_copies(visits, replica) for replica in visits.replicas}
     rows = tuple(_rows(visits, updates, copies, np.linspace(start, end, BATCHES + 1)))
     around = Circumstances(
         span=(start, end),
@@ -186,6 +195,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         visit_gap=_visit_gap(visits),
         changes=_between(changes, start, end),
         faults=failed_visits(record),
+        lost=visits.lost,
     )
     return Observation(
         start=start,
@@ -202,8 +212,7 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
 
 
 def _visit_gap(visits: Visits) -> float:
-    """Return the usual time between two visits of a node: the median of all nodes' mean gaps; 0 if no change is missed.
-    """
+    """Return the usual time between two visits of a node: the median of nodes' mean gaps; 0 if no change is missed."""
     if visits.complete:
         return 0.0
     gaps = [(times[-1] - times[0]) / max(times.size - 1, 1) for times, _ in visits.nodes.values()]
@@ -236,9 +245,7 @@ def _start_of_known_versions(visits: Visits) -> float:
 # ---- Rows
 
 
-def _rows(
-    visits: Visits, updates: SeenUpdates, copies: dict[str, SeenCopies], cuts: Floats
-) -> list[ObservedRow]:
+def _rows(visits: Visits, updates: SeenUpdates, copies: dict[str, SeenCopies], cuts: Floats) -> list[ObservedRow]:
     """Return a row for every metric of every replica, then one for the freshness of clients who ask 2, and 3, of them.
 
     There is no row for clients who would ask more replicas than there are. `updates` and `copies`, by replica, are what

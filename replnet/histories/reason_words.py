@@ -21,7 +21,7 @@ LEAST_BESIDE_PHASE = 0.2  # of the interval, where a phase is told
 LEAST_BURSTS = 0.05  # relative change of staleness
 WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
 NARROW_BOUNDS = 0.1  # that visits should come to
-LONGEST_OUTLOOK = 10.0  # times the record, for which a drift of clocks is told
+LONGEST_OUTLOOK = 30.0  # times the record, for which a drift of clocks is told
 MOST_DATES = 3  # outages that are told one by one
 
 LENGTHS = ((365.25 * 86_400, 2.0, "years"), (86_400.0, 2.0, "days"), (3600.0, 1.0, "h"), (60.0, 1.0, "min"))
@@ -49,10 +49,11 @@ class Reason:
 @final
 @dataclass(frozen=True)
 class Circumstances:
-    """What reasons need of an observation: its `span` of time, whether that is `dated`, and how it was visited.
+    """The circumstances of an observation: its `span` of time, whether that is `dated`, and how it was visited.
 
     `visit_gap` is the usual time between two visits of a node (0 in a record of changes), `changes` how many updates
-    the source had, and `faults` are the times of failed visits, by replica.
+    the source had, and `faults` are the times of failed visits, by replica. `lost` has the last visit of replicas that
+    were not seen any more.
     """
 
     span: tuple[float, float]
@@ -60,6 +61,7 @@ class Circumstances:
     visit_gap: float
     changes: int
     faults: Mapping[str, Floats]
+    lost: Mapping[str, float]
 
     @property
     def update_gap(self) -> float:
@@ -78,25 +80,19 @@ def reasons_of(
     `copies` and `freshness`, as measured and its bounds, are those of all replicas by name.
     """
     from_whom = upstreams(updates, copies, around.visit_gap) if around.visit_gap else {}
-    found = {}
+    reasons_by_name = {}
     for name, held in copies.items():
         upstream = from_whom.get(name)
         parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
-        releases = (updates if upstream is None else copies[upstream]).middle
-        inside = (held.seen > around.span[0]) & np.isfinite(held.before)
-        phase = phase_of(parts, releases, held.middle[inside])
-        reasons = sorted(
-            _reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share
-        )
+        phase = phase_of(parts, (updates if upstream is None else copies[upstream]).between_visits, held.between_visits)
+        reasons = sorted(_reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share)
         if phase is None:
-            reasons += _bursts(bursts(parts, updates.middle))
-        found[name] = (*_seldom_visited(freshness[name], around), *reasons)
-    return found
+            reasons += _bursts(bursts(parts, updates.between_visits))
+        reasons_by_name[name] = (*_visit_reason(freshness[name], around), *reasons)
+    return reasons_by_name
 
 
-def _reasons(
-    name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances
-) -> Iterator[Reason]:
+def _reasons(name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances) -> Iterator[Reason]:
     """Yield the reasons of a replica whose share of its stale time is worth telling, in no order.
 
     `phase` is that of locked clocks, if any, and `fresh` how fresh the replica was.
@@ -123,7 +119,7 @@ def _reasons(
             yield _interval(share, parts, told_phase, around)
 
 
-def _seldom_visited(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
+def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
     """Yield the reason that visits were too seldom to tell, if the bounds of freshness are wide.
 
     `freshness` is as measured, and the least and the most that it may have been.
@@ -150,10 +146,10 @@ def _round_down(length: float, dated: bool) -> float:
 
 
 def _upstream(share: float, parts: StaleTime) -> Reason:
-    """Return the reason that a replica pulls from another one, which was stale itself for a `share` of the stale time."""
+    """Return the reason that a replica pulls from another one, itself stale for a `share` of the stale time."""
     words = (
-        f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time {parts.upstream} "
-        "was stale as well."
+        f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time "
+        f"{parts.upstream} was stale as well."
     )
     return Reason("upstream", share, f"pulls from {parts.upstream}", words)
 
@@ -163,18 +159,25 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
     since = float(parts.arrived[parts.is_last][-1])
     missing = parts.end - since
     words = f"Nothing has come since {time_text(since, around.dated)}, for {span_text(missing, around.dated)}."
+    brief = f"dead since {day_text(since, around.dated)}"
     if parts.never_came:
-        words = f"Nothing has come at all, of {count_text(parts.never_came, 'update')}."
+        brief, words = "nothing ever came", f"Nothing has come at all, of {count_text(parts.never_came, 'update')}."
+    if name in around.lost:
+        since = around.lost[name]
+        brief = f"not seen since {day_text(since, around.dated)}"
+        words += (
+            f" It was not seen any more after {time_text(since, around.dated)}, and counts as if it kept what it had."
+        )
     words += _faults_text(around.faults.get(name), since, parts.end)
-    return Reason("dead", share, f"dead since {day_text(since, around.dated)}", words, since=since)
+    return Reason("dead", share, brief, words, since=since)
 
 
 def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
     """Return the reason that a replica did not pull for much longer than it usually does not."""
-    here = parts.is_long & ~parts.is_last
-    begins, ends = parts.available[here], parts.until[here]
+    outages = parts.is_long & ~parts.is_last
+    begins, ends = parts.available[outages], parts.until[outages]
     length = span_text(float((ends - begins).sum()), around.dated)
-    usual = span_text(2 * float(parts.waits[parts.is_usual].mean()), around.dated)
+    usual = span_text(2 * float(parts.usual_waits.mean()), around.dated)
     dates = ", ".join(
         f"{time_text(begin, around.dated)} to {time_text(end, around.dated)}"
         for begin, end in zip(begins[:MOST_DATES].tolist(), ends[:MOST_DATES].tolist(), strict=True)
@@ -212,14 +215,18 @@ def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Re
 
 def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circumstances) -> Reason:
     """Return the reason that updates come faster than a replica pulls; at a better `phase`, if clocks are locked."""
-    waits = parts.waits[parts.is_usual]
+    waits = parts.usual_waits
     changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
     if phase is not None:
         return Reason("interval", share, "pulls too rarely", f"At a better phase this much is left; {changes}")
     if not waits.size:
         return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
     wait = span_text(float(waits.mean()), around.dated)
-    every = span_text(2 * float(waits.mean() - parts.least_wait), around.dated)
+    length = 2 * float(waits.mean() - (parts.least_wait if parts.delay_time else 0.0))
+    every = span_text(max(length, around.visit_gap), around.dated)
+    if length < around.visit_gap:
+        words = f"It pulls every {every} or faster, as often as it is visited; {changes}"
+        return Reason("interval", share, f"pulls every {every} or faster", words)
     words = f"An update waits {wait} for its pull, as if it pulled every {every}; {changes}"
     return Reason("interval", share, f"pulls about every {every}", words)
 
@@ -240,7 +247,9 @@ def span_text(length: float, dated: bool) -> str:
     """Return a length of time as a text of two figures or so; with a unit if `dated`, when it is in seconds."""
     size, unit = 1.0, "s" if dated else ""
     if dated:
-        size, unit = next(((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit))
+        size, unit = next(
+            ((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit)
+        )
     value = length / size
     return f"{value:,.0f} {unit}".strip() if value >= 10 else f"{value:.2g} {unit}".strip()
 

@@ -34,7 +34,7 @@ import numpy as np
 from replnet.histories.audit import predictions_by_waits
 from replnet.histories.locked_clocks import Lock, clock, phase_lock
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates
-from replnet.laws import Empirical, Exponential, Flags, Floats
+from replnet.laws import Empirical, Exponential, Flags, Floats, Ints
 
 Kind = Literal["visits", "upstream", "dead", "outage", "phase", "delay", "interval", "bursts"]
 
@@ -43,6 +43,7 @@ FEWEST_WAITS = 8  # for a quartile, or for a least wait to say something
 LONGEST_OF_FEW = 4.0  # times the longest of fewer waits
 CLEARLY_LONGER = 2.0  # times the next shorter wait
 MISSED_BY_THE_DEAD = 3  # updates, of a replica that never got any
+LEAST_DELAY = 0.1  # of the stale time; less is chance, as some wait is the least
 FEWEST_FOR_BURSTS = 20  # waits
 MARGIN = 24  # the part of a period after a release at which a pull meets it safely
 
@@ -76,9 +77,11 @@ class Phase:
 class StaleTime:
     """The stale time of a replica between `start` and `end`, in arrays with an element per copy that missed an update.
 
-    A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be pulled
-    from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source). `is_last`
-    says that no other copy came. Visits, every `visit_gap`, see no more exactly when things happened.
+    A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be
+    pulled from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source).
+    `is_last` says that no other copy came. `every_wait` has how long every update waited that came while they were
+    held, not only the first, and `holder` the index of the copy that was held then. Visits, every `visit_gap`, see no
+    more exactly when things happened.
     """
 
     start: float
@@ -88,6 +91,8 @@ class StaleTime:
     until: Floats
     available: Floats
     is_last: Flags
+    every_wait: Floats
+    holder: Ints
     never_came: int  # updates in the time, if no copy ever came; else 0
     upstream: str | None
     visit_gap: float
@@ -126,11 +131,25 @@ class StaleTime:
         """A mask of the copies that the next one replaced about as soon as any."""
         return ~self.is_long & ~self.is_last
 
+    @property
+    def usual_waits(self) -> Floats:
+        """How long updates waited for their pulls, but for those in outages and of the dead."""
+        return self.every_wait[self.is_usual[self.holder]]
+
     @cached_property
     def least_wait(self) -> float:
         """The least time that an update took to come, over all copies; 0 if there are too few."""
         waits = self.waits[self.is_usual]
         return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
+
+    @cached_property
+    def delay_time(self) -> float:
+        """The stale time before the least wait of all was over, (5); 0 if that may be chance, or visits cause it."""
+        if self.least_wait <= 2 * self.visit_gap:
+            return 0.0
+        inside = np.minimum(self.until, self.available + self.least_wait) - np.maximum(self.begin, self.available)
+        amount = float(np.maximum(inside, 0.0)[~self.is_long].sum())
+        return amount if amount > LEAST_DELAY * self.total else 0.0
 
     def share(self, amount: float) -> float:
         """Return an amount of time as a share of the stale time; 0 if there is none."""
@@ -148,8 +167,8 @@ def stale_time(
     """
     start, end = span
     held = copies[name]
-    until = np.append(held.middle[1:], held.last_visit)
-    missed = updates.first_missed(held.number, updates.middle)
+    until = held.until
+    missed = updates.next_after(held.number)
     available = missed
     if upstream is not None:
         available = np.maximum(missed, copies[upstream].first_with(held.number + 1, copies[upstream].middle))
@@ -158,11 +177,37 @@ def stale_time(
     # An update that came and was fetched between the same two visits made nothing stale for long, but was waited for.
     stale = (begin < stop) | (~is_last & (np.append(np.diff(held.number), 0) > 0) & (until > start) & (until <= end))
     begin = np.minimum(begin, stop)
+    every_wait, holder = _waits_of_updates(updates, held, None if upstream is None else copies[upstream])
+    index = np.cumsum(stale) - 1
     count = int(np.count_nonzero((updates.seen > start) & (updates.seen <= end)))
     return StaleTime(
-        start, end, held.middle[stale], begin[stale], stop[stale], available[stale], is_last[stale],
-        count if held.number[0] == held.number[-1] else 0, upstream, visit_gap,
-    )  # fmt: skip
+        start=start,
+        end=end,
+        arrived=held.middle[stale],
+        begin=begin[stale],
+        until=stop[stale],
+        available=available[stale],
+        is_last=is_last[stale],
+        every_wait=every_wait[stale[holder]],
+        holder=index[holder[stale[holder]]],
+        never_came=count if held.number[0] == held.number[-1] else 0,
+        upstream=upstream,
+        visit_gap=visit_gap,
+    )
+
+
+def _waits_of_updates(updates: SeenUpdates, held: SeenCopies, upstream: SeenCopies | None) -> tuple[Floats, Ints]:
+    """Return how long every update that came to a replica waited there, and the index of the copy that it replaced.
+
+    It waits from when it came to the replica `upstream`, or to the source if that is None.
+    """
+    number = np.arange(1, updates.seen.size + 1)
+    available = updates.middle
+    if upstream is not None:
+        available = np.maximum(available, upstream.first_with(number, upstream.middle))
+    place = np.searchsorted(held.number, number, side="left")
+    came = (place > 0) & (place < held.number.size)
+    return np.maximum(held.middle[place[came]] - available[came], 0.0), place[came] - 1
 
 
 def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | None:
@@ -171,7 +216,7 @@ def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | No
     `releases` and `arrivals` are ascending instants.
     """
     usual = parts.is_usual
-    if min(releases.size, arrivals.size, np.count_nonzero(usual)) < FEWEST_WAITS:
+    if min(releases.size, arrivals.size, int(np.count_nonzero(usual))) < FEWEST_WAITS:
         return None
     clocks = [clock(np.unique(times), 4 * parts.visit_gap) for times in (releases, arrivals)]
     first, second = clocks
@@ -185,10 +230,12 @@ def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | No
     best = float(shifts[int(np.argmin(sums))])
     offset = float(np.median((phases + best) % lock.span))
     later = max(lock.span / MARGIN - offset, 0.0)
-    saved = float(waits.sum() - (waits - phases + (phases + best + later) % lock.span).sum())
+    saved = float(phases.sum() - ((phases + best + later) % lock.span).sum())
+    # The last copy, which nobody saw replaced, is stale like all.
+    saved *= float(parts.own[~parts.is_long].sum()) / max(float(waits.sum()), lock.span / MARGIN)
     return Phase(
         first.period, lock.span, (offset - best) % lock.span, offset + later,
-        min(max(saved, 0.0), float(parts.own[usual].sum())), _drift(parts, lock),
+        min(max(saved, 0.0), float(parts.own[~parts.is_long].sum())), _drift(parts, lock),
     )  # fmt: skip
 
 
@@ -210,7 +257,7 @@ def bursts(parts: StaleTime, instants: Floats) -> float:
     It is relative to the staleness by the source's intervals; negative if bursts leave it fresher. `instants` are those
     of the source's updates. It is 0 if there are too few of either.
     """
-    waits, gaps = parts.waits[parts.is_usual], np.diff(np.unique(instants))
+    waits, gaps = parts.usual_waits, np.diff(np.unique(instants))
     if min(waits.size, gaps.size) < FEWEST_FOR_BURSTS:
         return 0.0
     law = Empirical(gaps)
@@ -224,17 +271,16 @@ def shares(parts: StaleTime, phase: Phase | None) -> dict[Kind, float]:
 
     `phase` is that of locked clocks, if any.
     """
-    own, usual = parts.own, ~parts.is_long
+    own_time, usual = parts.own, ~parts.is_long
     amounts: dict[Kind, float] = {
-        "upstream": parts.total - float(own.sum()),
-        "dead": float(own[parts.is_long & parts.is_last].sum()),
-        "outage": float(own[parts.is_long & ~parts.is_last].sum()),
+        "upstream": parts.total - float(own_time.sum()),
+        "dead": float(own_time[parts.is_long & parts.is_last].sum()),
+        "outage": float(own_time[parts.is_long & ~parts.is_last].sum()),
     }
-    rest = float(own[usual].sum())
+    rest = float(own_time[usual].sum())
     if phase is not None:
         amounts["phase"] = min(phase.saved, rest)
-    elif parts.least_wait > parts.visit_gap:
-        inside = np.minimum(parts.until, parts.available + parts.least_wait) - np.maximum(parts.begin, parts.available)
-        amounts["delay"] = float(np.maximum(inside, 0.0)[usual].sum())
+    else:
+        amounts["delay"] = parts.delay_time
     amounts["interval"] = rest - amounts.get("phase", 0.0) - amounts.get("delay", 0.0)
     return {kind: parts.share(amount) for kind, amount in amounts.items() if amount > 0}

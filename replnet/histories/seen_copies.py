@@ -33,18 +33,20 @@ class SeenUpdates:
         """The instants half way from `before` to `seen`, in order; `seen` where nothing was visited before."""
         return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
 
-    def first_missed(self, number: Ints, instants: Floats) -> Floats:
-        """Return the first of `instants`, one for each update, that a copy with this `number` of updates misses.
+    @property
+    def between_visits(self) -> Floats:
+        """The middles of the updates that came between two visits, and not before the first."""
+        return self.middle[np.isfinite(self.before)]
 
-        It is infinite for a copy that misses none.
-        """
-        return np.append(instants, np.inf)[number]
+    def next_after(self, number: Ints) -> Floats:
+        """Return the middle of the first update that a copy with each `number` of updates misses; infinite for none."""
+        return np.append(self.middle, np.inf)[number]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SeenCopies:
-    """The copies that a replica held in turn: copy i, of which all are newer than the one before, has number[i] updates.
+    """The copies that a replica held in turn, each newer than the one before: copy i has number[i] updates.
 
     It came after before[i] and by seen[i], and was there until the next; the last was still there at `last_visit`. The
     first came before the record began, and has minus infinity as `before`.
@@ -61,9 +63,14 @@ class SeenCopies:
         return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
 
     @property
+    def between_visits(self) -> Floats:
+        """The middles of the arrivals between two visits, and not of the first copy."""
+        return self.middle[np.isfinite(self.before)]
+
+    @property
     def until(self) -> Floats:
-        """When each copy was first seen replaced by the next; the last visit, for the last copy."""
-        return np.append(self.seen[1:], self.last_visit)
+        """The instants at which copies were replaced, half way between visits; the last visit for the last one."""
+        return np.append(self.middle[1:], self.last_visit)
 
     def first_with(self, update: Ints, instants: Floats) -> Floats:
         """Return the element of `instants`, one for each copy, of the first copy that has each `update`.
@@ -73,7 +80,7 @@ class SeenCopies:
         return np.append(instants, np.inf)[np.searchsorted(self.number, update, side="left")]
 
 
-def updates_seen(visits: Visits) -> SeenUpdates:
+def see_updates(visits: Visits) -> SeenUpdates:
     """Return the updates of the source as the visits saw them, in the order of `visits.order.ranks`.
 
     An update counts as seen when any node is first seen with it, or with a later one.
@@ -87,7 +94,7 @@ def updates_seen(visits: Visits) -> SeenUpdates:
     return SeenUpdates(np.minimum(np.append(-np.inf, times)[place], seen), seen)
 
 
-def copies_seen(visits: Visits, name: str) -> SeenCopies:
+def see_copies(visits: Visits, name: str) -> SeenCopies:
     """Return the copies of the replica `name` as the visits saw them; a copy older than the one before is left out.
 
     In a record of changes every download counts as a copy, also if it has as many updates as the one before.
@@ -95,6 +102,8 @@ def copies_seen(visits: Visits, name: str) -> SeenCopies:
     times, codes = visits.nodes[name]
     highest = np.maximum.accumulate(visits.order.ranks[codes])
     newer = np.flatnonzero(np.diff(times) > 0 if visits.complete else np.diff(highest) > 0) + 1
+    if name in visits.lost:
+        newer = newer[newer < times.size - 1]
     at = np.append(0, newer)
     before = times[at] if visits.complete else np.append(-np.inf, times[newer - 1])
     return SeenCopies(before, times[at], highest[at], float(times[-1]))

@@ -29,7 +29,7 @@ from replnet.laws import Flags, Floats, Ints
 FEWEST_ARRIVALS = 8  # of a replica that is said to pull from another one
 MOST_CONTRARY = 0.02  # of the arrivals, for clocks that are off and visits that were mixed up
 LEAST_MATCH = 0.9  # share of arrivals with (1)
-CHANCE = 1e-6  # of seeing (1) without a chain, (4)
+CHANCE = 1e-5  # of seeing (1) without a chain, (4)
 FEWEST_OLD = 3  # arrivals with (2)
 
 

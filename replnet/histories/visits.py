@@ -15,8 +15,8 @@ in the order in which they were first seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any, final
@@ -33,6 +33,8 @@ from replnet.watch import VisitLog
 NODE_COLUMNS = ("node", "name", "host", "server", "replica", "page", "url")
 VERSION_COLUMNS = ("version", "serial", "etag", "hash")
 SOURCE = "source"
+LOST_AFTER_GAPS, LOST_AFTER = 10, 0.05  # mean gaps between visits, and the part of the record
+MOST_NAMED = 5  # replicas in a note
 LARGEST_EXACT = 2.0**53  # below it, floats are whole numbers each by itself
 
 RecordSource = str | Path | Any  # a file, or a DataFrame
@@ -61,7 +63,7 @@ class Visits:
 
     `source` names the node that the others copy, `order` is that of the versions, and `first_seen` has, for each
     version, when any node was first seen with it. `notes` are texts, and `complete` says that there is a visit at every
-    change.
+    change. `lost` has when replicas were last seen that were not seen any more; they have one visit after that.
     """
 
     nodes: dict[str, tuple[Floats, Ints]]
@@ -70,6 +72,7 @@ class Visits:
     first_seen: Floats  # when any node was first seen with a version
     notes: tuple[str, ...] = ()
     complete: bool = False  # whether there is a visit at every change
+    lost: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def replicas(self) -> list[str]:
@@ -152,7 +155,7 @@ def _watched_visits(path: Path) -> Any:
 
 
 def failed_visits(record: RecordSource) -> dict[str, Floats]:
-    """Return the times of the visits that failed, by node, from a history of `replnet watch`; none from other records."""
+    """Return the times of failed visits, by node, from a history of `replnet watch`; none from other records."""
     if not isinstance(record, str | Path) or Path(record).suffix != ".sqlite":
         return {}
     times: dict[str, list[float]] = {}
@@ -213,6 +216,26 @@ def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits
     seen = {name: (times[nodes == name], codes[nodes == name]) for name in dict.fromkeys(nodes.tolist())}
     order = _order_of_numbers(np.arange(changes.size + 1.0))
     return Visits(seen, source, order, np.append(-np.inf, changes), complete=True)
+
+
+def keep_lost_replicas(visits: Visits) -> Visits:
+    """Return the visits, and for each replica that was not seen any more a last one, when the source was seen last.
+
+    There it has what it had at its last visit, as if it kept that. A replica is lost if it was not seen for more than
+    10 times as long as between two of its visits, and a twentieth of the record.
+    """
+    end = float(visits.nodes[visits.source][0][-1])
+    nodes, lost = dict(visits.nodes), {}
+    for name in visits.replicas:
+        times, codes = nodes[name]
+        length = float(times[-1] - times[0])
+        longest = max(LOST_AFTER_GAPS * length / max(times.size - 1, 1), LOST_AFTER * (end - float(times[0])))
+        if times.size > 1 and end - times[-1] > longest:
+            lost[name] = float(times[-1])
+            nodes[name] = np.append(times, end), np.append(codes, codes[-1])
+    names = ", ".join([*list(lost)[:MOST_NAMED], *([f"and {len(lost) - MOST_NAMED} more"] * (len(lost) > MOST_NAMED))])
+    notes = [f"not seen any more before the end, and taken to have kept what it had: {names}"] if lost else []
+    return replace(visits, nodes=nodes, lost=lost, notes=(*visits.notes, *notes))
 
 
 def _numbers(texts: Sequence[str]) -> Floats | None:

@@ -83,6 +83,6 @@ if TYPE_CHECKING:
         UPDATES,
         runs,
     )
-    from replnet.text import DocumentError, DocumentError, Problem, shipped, shipped_names
+    from replnet.text import DocumentError, Problem, shipped, shipped_names
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

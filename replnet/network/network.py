@@ -200,7 +200,6 @@ class Network:
         return text + str(replnet.show.svg(self))
 
 
-
 def draw(network: Given, path: str | Path) -> None:
     """Write a picture of the network to a PNG, SVG or PDF file, by its ending; a file that exists is replaced.
 

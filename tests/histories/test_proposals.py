@@ -46,7 +46,7 @@ def history_of(updates):
     return MadeHistory(updates.tolist(), {})
 
 
-@pytest.mark.parametrize("of_source, of_replica, target", [
+@pytest.mark.parametrize(("of_source", "of_replica", "target"), [
     ("daily", "early", "freshness >= 0.95"), ("daily", "six hours", "freshness >= 0.95"),
     ("daily", "random", "lag <= 25min"), ("random", "six hours", "freshness >= 0.9"),
     ("random", "random", "staleness_age <= 10min"), ("random", "six hours", "missing_updates <= 0.2"),
@@ -61,7 +61,8 @@ def test_what_is_proposed_meets_the_target_in_the_time_after_the_record(of_sourc
     goal = proposals.target
     begin, end = START + (RECORDED + 1) * DAY, START + (RECORDED + AFTERWARDS) * DAY
     schedule = proposal.schedule
-    assert schedule is not None and goal.margin(proposal.expected.value) >= 0
+    assert schedule is not None
+    assert goal.margin(proposal.expected.value) >= 0
     phases = [0.0] if schedule.anchor is not None else np.arange(8) / 8 * schedule.interval
     values = []
     for phase in phases:
@@ -78,7 +79,8 @@ def test_what_is_proposed_meets_the_target_in_the_time_after_the_record(of_sourc
 def test_a_source_that_follows_a_clock_is_pulled_as_seldom_as_it_changes():
     rng = np.random.default_rng(2)
     (proposal,) = rn.propose(observed(releases("daily", rng), pulls("early", rng)), 0.95).found
-    assert proposal.schedule.interval == DAY and proposal.requests == "1 a day"
+    assert proposal.schedule.interval == DAY
+    assert proposal.requests == "1 a day"
     minute, hour = map(int, proposal.schedule.cron.split()[:2])
     assert 13 * 60 + 20 < 60 * hour + minute < 15 * 60
     assert "instead of daily, at 12:5" in proposal.change
@@ -87,7 +89,9 @@ def test_a_source_that_follows_a_clock_is_pulled_as_seldom_as_it_changes():
 def test_a_replica_that_was_down_is_to_be_mended_and_not_to_pull_otherwise():
     rng = np.random.default_rng(3)
     (proposal,) = rn.propose(observed(releases("daily", rng), pulls("outage", rng)), 0.95).found
-    assert proposal.change.startswith("mend what stops it") and proposal.schedule is None and proposal.meets
+    assert proposal.change.startswith("mend what stops it")
+    assert proposal.schedule is None
+    assert proposal.meets
 
 
 def test_pulls_at_any_times_are_emulated_with_the_recorded_updates_and_agree():
@@ -97,7 +101,8 @@ def test_pulls_at_any_times_are_emulated_with_the_recorded_updates_and_agree():
     assert proposal.schedule.anchor is None
     goal, replica = read_target("freshness >= 0.93"), replica_record(observation, "mirror")
     row = emulate_schedule(replica, proposal.schedule, goal)
-    assert row.verdict == "agree" and row.estimate.value == proposal.emulated.value
+    assert row.verdict == "agree"
+    assert row.estimate.value == proposal.emulated.value
     assert abs(row.estimate.value - proposal.expected.value) < 4 * proposal.expected.error + 0.005
 
 
@@ -112,11 +117,15 @@ def test_clients_ask_several_where_that_suffices_and_nothing_is_proposed_where_n
     freshness = {row["group"]: row["measured"] for row in observation.rows if row["metric"] == "freshness"}
     between = (freshness["a"] + freshness["clients who ask 2"]) / 2
     *_, last = rn.propose(observation, between, check=False).found
-    assert (last.group, last.requests) == ("clients", "2 a query") and last.expected.value > between
+    assert (last.group, last.requests) == ("clients", "2 a query")
+    assert last.expected.value > between
     nothing = rn.propose(observation, 0.01)
-    assert nothing.missed == () and nothing.found == () and nothing.table.empty
+    assert nothing.missed == ()
+    assert nothing.found == ()
+    assert nothing.table.empty
     far = rn.propose(observation, "staleness_age <= 0.01s", check=False).found[0]
-    assert not far.meets and far.change.startswith("nothing tried suffices")
+    assert not far.meets
+    assert far.change.startswith("nothing tried suffices")
 
 
 def test_times_that_are_no_dates_have_no_lines_of_cron():
@@ -125,10 +134,12 @@ def test_times_that_are_no_dates_have_no_lines_of_cron():
     rows += [(t, "mirror", (t - t % 9) // 10) for t in range(2000)]
     observation = rn.observe(pd.DataFrame(rows, columns=["time", "node", "version"]).sample(frac=1, random_state=rng))
     (row,) = rn.propose(observation, "missing_updates <= 0.3", check=False).rows
-    assert row["cron"] == "" and "per unit of time" in row["requests"] and row["interval"] in (1.0, 2.0, 5.0, 10.0)
+    assert row["cron"] == ""
+    assert "per unit of time" in row["requests"]
+    assert row["interval"] in (1.0, 2.0, 5.0, 10.0)
 
 
-@pytest.mark.parametrize("schedule, words, cron, timer", [
+@pytest.mark.parametrize(("schedule", "words", "cron", "timer"), [
     (Schedule(DAY, START + 14 * HOUR + 5 * MINUTE), "daily, at 14:05 UTC", "5 14 * * *",
      "OnCalendar=*-*-* 14:05:00 UTC"),
     (Schedule(6 * HOUR, 5 * MINUTE + 20), "every 6 h, at 00:05, 06:05, 12:05 and 18:05 UTC", "5 0,6,12,18 * * *",

@@ -36,8 +36,8 @@ class MadeFleet:
     reasons: dict[str, str]
 
 
-def made_fleet(number: int) -> MadeFleet:
-    """Return the fleet of this number."""
+def made_fleet(number: int, least_gap: float = 0.01) -> MadeFleet:
+    """Return the fleet of this number, visited about every `least_gap` or less often."""
     rng = np.random.default_rng([26, number])
     span = float(rng.integers(80, 200))
     clocked, seldom = number % 3 == 0, number % 10 == 9
@@ -59,7 +59,7 @@ def made_fleet(number: int) -> MadeFleet:
         reasons[name] = kind
     if seldom:
         reasons = dict.fromkeys(reasons, "visits")
-    gap = float(rng.uniform(0.5, 1.5)) if seldom else float(np.exp(rng.uniform(np.log(0.005), np.log(0.05))))
+    gap = float(rng.uniform(0.5, 1.5)) if seldom else float(np.exp(rng.uniform(np.log(least_gap), np.log(0.05))))
     return MadeFleet(history, history.visited(_visits(rng, list(reasons), span, gap)), reasons)
 
 
@@ -107,11 +107,11 @@ def _copies(
         first = history.updates[0] - early
         times = first + numbers * (1 + drift / numbers.size) + rng.normal(0, 0.002, numbers.size)
         return pulled(history, "source", sorted(times[times < span].tolist()))
-    pulls = np.array(_instants(rng, float(rng.uniform(0.02, 0.15)), span))
+    pulls = np.array(_instants(rng, float(rng.uniform(0.02, 0.08)), span))
     if kind == "delay":
         delay = rng.uniform(0.3, 1.0)
-        times, versions = pulled(history, "source", pulls.tolist())
-        return [times[0], *(t + delay for t in times[1:])], versions
+        departed, versions = pulled(history, "source", pulls.tolist())
+        return [departed[0], *(t + delay for t in departed[1:])], versions
     if kind == "dead":
         pulls = pulls[pulls < span * rng.uniform(0.3, 0.8)]
     else:
