@@ -70,7 +70,7 @@ class Schedule:
         """Return the instants of pulls, `shift` later than stated, from the last one before `start` until `end`."""
         first = (self.anchor or 0.0) + shift
         first += self.interval * math.floor((start - first) / self.interval)
-        return first + self.interval * np.arange(math.floor((end - first) / self.interval) + 1)
+        return np.asarray(first + self.interval * np.arange(math.floor((end - first) / self.interval) + 1))
 
     def words(self, dated: bool) -> str:
         """Return the pulls as a person would say them, such as "every 6 h, at 02:05, 08:05, 14:05 and 20:05 UTC"."""

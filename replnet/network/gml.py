@@ -62,7 +62,7 @@ class GMLBlock:
 class GMLGraph:
     """The first graph of a GML text: `attributes`, whether it is `directed`, `nodes` (id, attributes), and `edges`.
 
-    An edge is (source, target, attributes). Creating a graph raises DocumentError, in which `name` is the file, with all
+    An edge is (source, target, attributes). Creating one raises DocumentError, in which `name` is the file, with all
     that is wrong in the text.
     """
 

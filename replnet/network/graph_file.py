@@ -79,8 +79,8 @@ DEFAULT_MEANING = EdgeMeaning()
 def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
     """Return the nodes, links and defaults of a graph file, of whatever format, as the data of a specification.
 
-    `meaning` says what its edges are and which attribute names its nodes. Raise DocumentError if the file cannot be read
-    as a graph, or with all that is wrong in it.
+    `meaning` says what its edges are and which attribute names its nodes. Raise DocumentError if the file cannot be
+    read as a graph, or with all that is wrong in it.
     """
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():

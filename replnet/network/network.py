@@ -236,8 +236,8 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """Return the network of a file or of a name that ships with replnet, with `key=value` overrides applied.
 
-    The file is a specification in YAML, or a graph: GraphML, GML, node-link JSON or a list of edges. Raise DocumentError
-    with all that is wrong.
+    The file is a specification in YAML, or a graph: GraphML, GML, node-link JSON or a list of edges. Raise
+    DocumentError with all that is wrong.
 
     >>> rn.load("cascade", ["depth=2"]).size
     13

@@ -124,7 +124,7 @@ if TYPE_CHECKING:
         time_in,
         without_units,
     )
-    from replnet.text.validation import Fault, editor_schema, problem_at, validate, validate_by, with_bounds
+    from replnet.text.validation import Fault, editor_schema, problem_at, validate, validate_by
     from replnet.text.yaml_writer import yaml_text
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)
