@@ -29,6 +29,7 @@ from replnet.text import file_path
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 
 def open(folder: str | File) -> Sweep:
@@ -160,6 +161,18 @@ class Sweep(TabularResult):
     def table(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame, the axes as its first columns."""
         return table_of_rows(self.rows, self.experiment.axes)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the table as an xarray Dataset, whose dimensions are the axes, `group` and `metric`.
+
+        Its variables are the other columns: measured, ci_low, predicted, verdict, and so on. Of axes that move together
+        the first is a dimension, and the others are coordinates along it. Raises FieldError if xarray is not installed.
+        """
+        from replnet.lab.sweeps.labelled_arrays import dataset_of
+
+        e = self.experiment
+        about = {"experiment": e.name, "title": e.title, "verdict": self.verdict, "incomplete": self.incomplete}
+        return dataset_of(self.table, e.axes, e.zips, about)
 
     @cached_property
     def claims(self) -> tuple[statements.CheckedClaim, ...]:
