@@ -11,7 +11,7 @@ Commands:
     networks       predict, run, network, size, formula
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
-    traces         trace import, trace fit, trace rate, audit, and what they print
+    traces         trace import, trace fit, trace change-rate, audit, and what they print
     visiting       watch: visits of a source and its replicas, recorded
     observe        observe: a source and its replicas as they were seen from outside
     starting       init, check, schema, list, demo

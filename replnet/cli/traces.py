@@ -1,7 +1,8 @@
-"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `trace rate`, `audit`."""
+"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `trace change-rate`, `audit`."""
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import re
@@ -94,7 +95,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     return 0
 
 
-@trace.command()
+@trace.command("change-rate")
 @click.argument("updates", type=FILE)
 @click.option("--visits", required=True, metavar="LAW|FILE",
               help="When a crawler came: a law of the times between visits, in the unit of the record (seconds, of "
@@ -102,12 +103,17 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 @click.option("--window", type=click.IntRange(min=1), help="Visits that a bias is told for.  [default: 20]")
 @seed_option("Of visits drawn from a law.")
 @format_option()
-def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
+def rate_of_changes(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
     """Estimate how often UPDATES came, from visits that see whether there was a change, or when the last one was."""
     from replnet.histories import WINDOW, change_rate
 
     write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
     return 0
+
+
+_short = copy.copy(rate_of_changes)
+_short.hidden = True
+trace.add_command(_short, "rate")  # as scripts have it
 
 
 @commands.command()

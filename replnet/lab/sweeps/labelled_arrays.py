@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from replnet.lab.experiment import Axis
 from replnet.lab.sweeps.judged_table import NUMBERS, in_column
 from replnet.text import require_extra
@@ -43,6 +41,6 @@ def dataset_of(
     return xr.Dataset(variables, coords={**keys, **coordinates}, attrs=dict(about))
 
 
-def _values(column: pd.Series[Any], is_number: bool) -> np.ndarray[Any, Any]:
+def _values(column: pd.Series[Any], is_number: bool) -> Any:
     """Return a column as an array of floats, or of texts, which are empty where there is none."""
     return column.to_numpy(dtype=float) if is_number else column.fillna("").to_numpy(dtype=str)
