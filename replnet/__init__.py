@@ -158,8 +158,8 @@ __all__ = [  # written out, as type checkers read it
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("network", "show"):  # parts whose functions are for users too: rn.network.draw, rn.show.plot
-        return import_module(f"replnet.{name}")
+    if name == "show":  # which stands above networks and results, and shows them for their methods
+        return import_module("replnet.show")
     if name not in _HOME:
         raise AttributeError(f"module 'replnet' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -100,6 +100,7 @@ HOMES = {
     "ray": {"live", "workers"},
     "matplotlib": {"show/pictures", "show/report"},
     "pandas": {"run", "lab", "histories", "show"},
+    "xarray": {"lab/sweeps"},
     "click": {"cli"},
     "rich": {"cli"},
     "pydantic": {"text", "network", "run/settings.py", "lab", "watch"},

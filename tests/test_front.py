@@ -112,7 +112,5 @@ def test_what_was_interrupted_before_it_began_tests_no_claim():
 
 
 def test_a_network_is_drawn(tmp_path):
-    rn.network.draw("cascade", tmp_path / "by_name.svg")
-    assert "<svg" in (tmp_path / "by_name.svg").read_text()
     rn.load("cascade").draw(tmp_path / "tree.svg")
     assert "<svg" in (tmp_path / "tree.svg").read_text()

@@ -10,10 +10,10 @@ What commands share:
 Commands:
 
     networks       predict, run, network, size, formula
-    schedules      schedule: how often to visit each of many sources, and when next; what trace rate writes of many
+    schedules      schedule: how often to visit each of many sources, and when next; what trace change-rate writes of many
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
-    traces         trace import, trace fit, trace rate, audit, and what they print
+    traces         trace import, trace fit, trace change-rate, audit, and what they print
     visiting       watch: visits of a source and its replicas, recorded
     observe        observe: a source and its replicas as they were seen from outside
     starting       init, check, schema, list, demo

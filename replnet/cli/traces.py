@@ -1,7 +1,8 @@
-"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `trace rate`, `audit`."""
+"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `trace change-rate`, `audit`."""
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import re
@@ -101,7 +102,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     return 0
 
 
-@trace.command()
+@trace.command("change-rate")
 @click.argument("file", type=FILE)
 @click.option("--visits", metavar="LAW|FILE",
               help="When a crawler came: a law of the times between visits, in the unit of the record (seconds, of "
@@ -115,7 +116,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 @click.option("--window", type=click.IntRange(min=1), help="Visits that a bias is told for.  [default: 20]")
 @seed_option("Of visits drawn from a law.")
 @format_option()
-def rate(
+def rate_of_changes(
     file: Path, visits: str | None, output: Path | None, unit: str | None, window: int | None, seed: int, form: str
 ) -> int:
     """Estimate how often elements change, from visits now and then.
@@ -135,6 +136,11 @@ def rate(
             raise FieldError(option, "is for a log of visits of many elements", "left out, or no --visits")
     write_rate(change_rate(file, visits, window or WINDOW, seed), form)
     return 0
+
+
+_short = copy.copy(rate_of_changes)
+_short.hidden = True
+trace.add_command(_short, "rate")  # as scripts have it
 
 
 @commands.command()

@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -87,7 +86,7 @@ class Audit(TabularResult):
         """Whether the times are seconds since 1970."""
         return are_dates(np.array([self.start, self.end]))
 
-    @cached_property
+    @property
     def table(self) -> pd.DataFrame:
         """The measured value of each metric with its interval, and what each model predicts, as a DataFrame."""
         import pandas as pd

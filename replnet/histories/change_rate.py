@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -109,7 +109,7 @@ class ChangeRate(TabularResult):
     estimates: tuple[RateEstimate, ...]
     notes: tuple[str, ...]
 
-    @cached_property
+    @property
     def table(self) -> pd.DataFrame:
         """The estimates as a DataFrame: estimator, rate, its interval, and the bias, measured and predicted."""
         import pandas as pd

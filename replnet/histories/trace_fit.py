@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -70,7 +69,7 @@ class TraceFit(TabularResult):
     staleness: list[Row]  # under constant downloads of many rates
     needs: list[Row]
 
-    @cached_property
+    @property
     def table(self) -> pd.DataFrame:
         """The fitted laws as a DataFrame, the best first."""
         import pandas as pd
@@ -148,8 +147,9 @@ def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[R
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     rows = []
-    for target in sequence("targets", targets):
-        if not 0 < real("target", target) < 1:
+    listed = sequence("targets", targets) if targets != [] else []
+    for target in (real("target", value) for value in listed):
+        if not 0 < target < 1:
             raise FieldError("target", f"{target:g} is no staleness to aim at", "above 0 and below 1")
         by_record, by_poisson = (
             rate_for(1 - target, lambda rate, law=law: 1 - _staleness(rate, law), start=updates.rate)  # type: ignore[misc]

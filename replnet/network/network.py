@@ -200,16 +200,6 @@ class Network:
         return text + str(replnet.show.svg(self))
 
 
-def draw(network: Given, path: str | Path) -> None:
-    """Write a picture of the network to a PNG, SVG or PDF file, by its ending; a file that exists is replaced.
-
-    The network is a Network, the name of one that comes with replnet, a file, or a NetworkX graph.
-
-    >>> rn.network.draw("cascade", "tree.svg")
-    """
-    network_of(network).draw(path)
-
-
 Given = Any
 """A network as users give it: a Network, the name of one that comes with replnet, a file, or a NetworkX graph."""
 

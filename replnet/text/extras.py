@@ -11,6 +11,7 @@ EXTRAS = {
     "matplotlib": ("matplotlib", "report"),
     "nicegui": ("NiceGUI", "ui"),
     "httpx": ("HTTPX", "watch"),
+    "xarray": ("xarray", "xarray"),
 }
 """Optional libraries by module: the library's name, and the extra that brings it."""
 

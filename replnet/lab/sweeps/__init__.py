@@ -2,13 +2,14 @@
 
 In it:
 
-    sweep         run an experiment: every cell once, on any number of workers, into a directory to carry on with
-    finished      the result of a sweep, finished or not: its records, and what follows from them
-    forecast      what a sweep will take, from a glance at a few of its cells
-    loggers       classes of other packages that are told of finished cells and of the end of a sweep
-    statements    claims, mistakes of a paper, and expected values, checked on a finished table
-    judged_table  the finished table: every cell's rows judged together, beside what a paper prints
-    stored_table  the table as a file: columns of one schema whatever the run
+    sweep            run an experiment: every cell once, on any number of workers, into a directory to carry on with
+    finished         the result of a sweep, finished or not: its records, and what follows from them
+    forecast         what a sweep will take, from a glance at a few of its cells
+    loggers          classes of other packages that are told of finished cells and of the end of a sweep
+    statements       claims, mistakes of a paper, and expected values, checked on a finished table
+    labelled_arrays  the table as arrays of xarray, with a dimension for each axis
+    judged_table     the finished table: every cell's rows judged together, beside what a paper prints
+    stored_table     the table as a file: columns of one schema whatever the run
 """
 
 from typing import TYPE_CHECKING

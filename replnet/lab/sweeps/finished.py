@@ -30,6 +30,7 @@ from replnet.text import file_path
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 
 def open(folder: str | File) -> Sweep:
@@ -172,6 +173,18 @@ class Sweep(TabularResult):
     def stored_table(self) -> Any:
         """The table as a pyarrow Table with the columns of table.parquet, which are the same for every run."""
         return stored_table(self.run, self.experiment.name, self.lines)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the table as an xarray Dataset, whose dimensions are the axes, `group` and `metric`.
+
+        Its variables are the other columns: measured, ci_low, predicted, verdict, and so on. Of axes that move together
+        the first is a dimension, and the others are coordinates along it. Raises FieldError if xarray is not installed.
+        """
+        from replnet.lab.sweeps.labelled_arrays import dataset_of
+
+        e = self.experiment
+        about = {"experiment": e.name, "title": e.title, "verdict": self.verdict, "incomplete": self.incomplete}
+        return dataset_of(self.table, e.axes, e.zips, about)
 
     @cached_property
     def claims(self) -> tuple[statements.CheckedClaim, ...]:

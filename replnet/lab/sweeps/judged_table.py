@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from replnet.lab.experiment import GROUP, Axis, Cell, StatedValue, same_value
 from replnet.lab.kept_run import row_from_record
 from replnet.measure import (
@@ -144,6 +146,17 @@ def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) ->
     return stated
 
 
+def in_column(axis: Axis, values: Iterable[Any]) -> Any:
+    """Return values of an axis as the table has them: all whole numbers, all floats, or all texts.
+
+    A column has values of one type, or no file could hold it.
+    """
+    kinds = {type(value) for value in axis.values}
+    if kinds - {int, float}:
+        return [str(value) for value in values]
+    return np.array([*values], dtype="int64" if kinds == {int} else float)
+
+
 def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
     """Return the rows, given as plain data, as a DataFrame with the columns of the axes first.
 
@@ -154,12 +167,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> An
     columns = list(dict.fromkeys([*(axis.name for axis in axes), *(COLUMNS if not rows else rows[0])]))
     table = pd.DataFrame([dict(row) for row in rows], columns=columns)
     for axis in axes:
-        # A column has values of one type, or no file could hold it.
-        kinds = {type(value) for value in axis.values}
-        if kinds - {int, float}:
-            table[axis.name] = [str(value) for value in table[axis.name]]
-        else:
-            table[axis.name] = table[axis.name].astype("int64" if kinds == {int} else float)
+        table[axis.name] = in_column(axis, table[axis.name])
     for name in table.columns:
         if name in NUMBERS:
             table[name] = table[name].astype(float)
