@@ -203,14 +203,14 @@ def _emulate(network: Network, engine: str, watch: Watch | None, **options: Any)
     if engine != "live":
         with progress() as report:
             return emulate(network, engine, progress=report, watch=watch, **arguments)
-    with show_live_run() as tell:
+    with show_live_run() as (take, report):
 
         def show(glimpse: Glimpse) -> None:
-            tell(glimpse)
+            take(glimpse)
             if watch is not None:
                 watch(glimpse)
 
-        return emulate(network, engine, watch=show, **arguments)
+        return emulate(network, engine, watch=show, progress=report, **arguments)
 
 
 @commands.command(epilog=EPILOG)

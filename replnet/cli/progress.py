@@ -209,23 +209,30 @@ class SweepView:
 
 
 @contextmanager
-def show_live_run() -> Iterator[Callable[[Glimpse], None]]:
-    """Show on stderr how far a live run is; yield a callback that takes each new state of it.
+def show_live_run() -> Iterator[tuple[Callable[[Glimpse], None], Progress]]:
+    """Show on stderr how far a live run is; yield a callback that takes each new state of it, and one for other news.
 
-    A state with a new failure prints a line at once, where there is no terminal.
+    The second takes a share, which is not shown, and words about what the run waits for, or how long it takes. These,
+    and a state with a new failure, print a line at once, where there is no terminal.
     """
     latest: Glimpse | None = None
+    news = "waiting for Ray"
     parts: list[str] = []
     marks: Marks = deque(maxlen=2)
 
-    def words(_: float) -> str:
-        """Return the line about the live run, whatever the seconds since its begin; empty before its first state."""
-        shares = ", ".join(f"{group} {share:.3f}" for group, share in fresh_groups(latest)) if latest else ""
-        return "; ".join([*parts, f"fresh: {shares}"]) if latest else ""
+    def words(seconds: float) -> str:
+        """Return the line about the live run: its latest state, or after so many seconds, the news that came later."""
+        if latest is None:
+            return f"{seconds:.0f} s: {news}"
+        shares = ", ".join(f"{group} {share:.3f}" for group, share in fresh_groups(latest))
+        return "; ".join([*parts, f"fresh: {shares}"])
 
-    with live_display(
-        lambda: live_picture(latest, parts) if latest else "starting Ray and its actors ...", words
-    ) as speak:
+    with live_display(lambda: live_picture(latest, parts, news) if latest else news, words) as speak:
+
+        def tell(_: float, words: str) -> None:
+            nonlocal latest, news
+            latest, news = None, words
+            speak()
 
         def take(glimpse: Glimpse) -> None:
             nonlocal latest, parts
@@ -234,7 +241,7 @@ def show_live_run() -> Iterator[Callable[[Glimpse], None]]:
             if len(glimpse.lost) + len(glimpse.stood) != failed:
                 speak()
 
-        yield take
+        yield take, tell
 
 
 def rates(marks: Marks, clock: float, glimpse: Glimpse) -> tuple[float, float]:
@@ -271,10 +278,10 @@ def fresh_groups(glimpse: Glimpse) -> list[tuple[str, float]]:
     return [(group, share) for group, share in shares if not math.isnan(share)]
 
 
-def live_picture(glimpse: Glimpse, parts: list[str]) -> Any:
+def live_picture(glimpse: Glimpse, parts: list[str], news: str = "") -> Any:
     """Return, for rich to draw on a terminal, texts about a live run, and a bar for the freshness so far of each group.
 
-    The first three of `parts` stand above the bars in one line, the others, its failures, below them.
+    The text `news` and below it the first three of `parts` stand above the bars, the others, its failures, below them.
     """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
@@ -288,6 +295,7 @@ def live_picture(glimpse: Glimpse, parts: list[str]) -> Any:
         )
     head, *faults = [" · ".join(parts[:3]), *parts[3:]]
     return Group(
+        *([Text(news, style="dim")] if news else []),
         Text(escape_unprintable(head)),
         Text("fresh so far", style="dim"),
         table,

@@ -187,9 +187,9 @@ def demo() -> int:
                 raise KeyboardInterrupt
             report(1.0, "waiting for Ray")
             wait_for_ray()
-        with show_live_run() as watch:
+        with show_live_run() as (watch, report):
             # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
-            live = emulate(network, "live", horizon=300.0, resolution=0.03, watch=watch)
+            live = emulate(network, "live", horizon=300.0, resolution=0.03, watch=watch, progress=report)
     _print_comparison(virtual, live)
     if live.incomplete:
         echo(live.incomplete, err=True)

@@ -8,8 +8,9 @@ themselves. The driver only watches, and gathers the reports of the hosts.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -38,13 +39,16 @@ from replnet.live.time_scale import (
 from replnet.live.transport import START_SECONDS, Hosts, Transport, start_hosts
 from replnet.measure import NOT_HELD
 from replnet.processes import seed_words
-from replnet.text import FieldError, positive
+from replnet.text import FieldError, count_text, positive, span
 from replnet.workers import join_cluster
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATION_SECONDS = 0.15
 MOST_PAIRS = 4  # of hosts that calibrate at once
 EVENTS_TIMED = 3000  # wakes and messages in virtual time from which their cost is measured
+
+Tell: TypeAlias = Callable[[str], None]
+"""A function that is called with what a run waits for, in words."""
 
 
 def run_live(
@@ -54,16 +58,20 @@ def run_live(
     hosts: Literal["per-node"] | int | None = None,
     time_scale: float | None = None,
     address: str | None = None,
+    aim: float | None = None,
     watch: Watch | None = None,
     log: Log | None = None,
+    tell: Tell = lambda words: None,
 ) -> Live:
     """Run [0, horizon) of model time on the wall clock, every replication at the same time, and return the result.
 
     `hosts` processes share the nodes of all replications (None: one per CPU; "per-node": one for each node; MOST_HOSTS
     at most), in the Ray cluster at `address` (None: a local one, if none is set). One that is lost is replaced, and its
     outage is in the result. `time_scale` is in seconds per unit; None takes one from the cost of messages, and if that
-    turns out too fast, begins anew at a slower one, once. Ctrl-C ends the run with what there is. `watch` is called
-    with glimpses; `log` is handed rows of what has happened, each once. Raises LiveLost if nothing is left to go on
+    turns out too fast, begins anew at a slower one, once. With `aim` the horizon becomes earlier, so that the run takes
+    about so many seconds at this time scale. Ctrl-C ends the run with what there is. `watch` is called with glimpses;
+    `log` is handed rows of what has happened, each once; `tell` is called with what is waited for, and how long the run
+    takes. Raises LiveLost if nothing is left to go on
     with, RayUnreachableError without Ray, ValueError for numbers that cannot be.
     """
     plan, horizon = task.plan, task.horizon
@@ -76,8 +84,12 @@ def run_live(
         raise FieldError("hosts", f"{hosts!r} is no number of processes", "a whole number, or per-node")
     n = _number_of_hosts(plan, hosts)
     begun = time.monotonic()
+    tell("waiting for Ray")
     with join_cluster(address):
-        live = run_on(RayTransport(), task, n, replications=replications, time_scale=time_scale, watch=watch, log=log)
+        live = run_on(
+            RayTransport(), task, n, replications=replications, time_scale=time_scale, aim=aim, watch=watch, log=log,
+            tell=tell,
+        )  # fmt: skip
     return replace(live, total_seconds=time.monotonic() - begun)
 
 
@@ -88,8 +100,10 @@ def run_on(
     *,
     replications: int = 1,
     time_scale: float | None = None,
+    aim: float | None = None,
     watch: Watch | None = None,
     log: Log | None = None,
+    tell: Tell = lambda words: None,
 ) -> Live:
     """Run [0, horizon) of model time in `hosts` processes that this transport starts, as `run_live` does in Ray.
 
@@ -98,6 +112,7 @@ def run_on(
     plan, clock = task.plan, transport.clock
     at = place(plan, hosts or max(1, min(int(transport.cpus), len(plan.names), MOST_HOSTS)))
     begun = clock.monotonic()
+    tell(f"waiting for {count_text(max(at) + 1, 'host')}")
     with start_hosts(transport, max(at) + 1) as actors:
         seen = replace(task, names=_rows_seen(plan, at))
         walks = [run_to_zero(seen, r, logged=log is not None) for r in range(replications)]  # while processes start
@@ -108,13 +123,19 @@ def run_on(
         costs = start.costs(walks[0]) if time_scale is None else None
         scale = start.scale(costs) if costs else time_scale
         assert scale is not None
+        seen = start.shorten(seen, aim, scale)
+        tell(_duration_words(seen.horizon, replications, scale))
         kills = planned_kills(seen, at) if replications == 1 else []
         run = Supervisor(seen, actors, states, start.begin(states, scale), scale, kills)
         if is_kept := run.run(watch, log, MOST_LATE_SHARE * shortest(plan) if costs else np.inf):
             live = Live(**gather_results(seen, run, starts, scale, run.now * scale))
     if not is_kept:
         slower = round_up(run.slower * scale)
-        live = run_on(transport, task, hosts, replications=replications, time_scale=slower, watch=watch, log=log)
+        tell(f"this machine does not keep up at {scale:g} s a unit of time: once more, slower")
+        live = run_on(
+            transport, task, hosts, replications=replications, time_scale=slower, aim=aim, watch=watch, log=log,
+            tell=tell,
+        )  # fmt: skip
     return replace(live, rate_measured=costs.rate if costs else None, total_seconds=clock.monotonic() - begun)
 
 
@@ -126,6 +147,12 @@ def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
     hosts = np.array(at)
     split = {view.group for view in plan.topology.views if sorted_distinct(hosts[view.nodes]).size > 1}
     return {name: where for name, where in plan.default_rows.items() if plan.groups[where[0]] not in split}
+
+
+def _duration_words(horizon: float, replications: int, scale: float) -> str:
+    """Return how long a run takes, in words: so many `replications` at once, at `scale` seconds a unit of time."""
+    paths = f"{replications:,} paths at once" if replications > 1 else "1 path"
+    return f"the run takes about {span(horizon * scale)}: {paths} of {horizon:,.4g} units of time at {scale:g} s each"
 
 
 def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
@@ -208,6 +235,17 @@ class _Start:
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, self.hosts.transport.cpus)
+
+    def shorten(self, task: Task, aim: float | None, scale: float) -> Task:
+        """Return the task with a horizon at which it takes about `aim` seconds, if it is longer; tell all hosts so.
+
+        `scale` is in seconds per unit of model time. Without an aim the task stays as it is.
+        """
+        if aim is None or task.horizon * scale <= aim:
+            return task
+        horizon = float(f"{aim / scale:.2g}")
+        self.hosts.call("cut", [(horizon,)] * len(self.hosts))
+        return replace(task, horizon=horizon)
 
     def begin(self, states: list[HostState], scale: float) -> float:
         """Let all hosts begin the run at `scale` seconds per unit of model time; return when time zero is.

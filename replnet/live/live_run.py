@@ -26,9 +26,10 @@ from replnet.run import (
     provenance,
     upstream_processes,
 )
-from replnet.text import FieldError
+from replnet.text import FieldError, name_units
 
-INTERVALS_PER_PATH = 60.0  # longest mean intervals, of a run without a horizon
+INTERVALS_PER_PATH = 60.0  # longest mean intervals, of a run without a horizon that is to have so many replications
+SECONDS = 30.0  # of the wall clock that a run without a horizon takes, about
 MOST_NODES = 32_000  # of all replications together, whose past is to be replayed before the run
 MOST_LOSSES_SHOWN = 4  # of a group or of a run, one by one
 MOST_EVENTS = 1.5e6  # wakes and messages of a run without a horizon: some ten seconds on two CPUs
@@ -51,13 +52,14 @@ def run_for_real(
 ) -> tuple[Emulated, Sequence[Path]]:
     """Run the network on the wall clock in Ray actors; return measurements beside predictions, and the paths.
 
-    All replications run at once. `horizon` units of time are divided among them (None: INTERVALS_PER_PATH of the
-    longest mean intervals for each); without `replications` they are REPLICATIONS, or fewer if no more can be afforded.
+    All replications run at once. `horizon` units of time are divided among them (None: as much as takes about SECONDS,
+    and at most MOST_EVENTS in all); without `replications` they are REPLICATIONS, or fewer if no more can be afforded.
     The note of every row has the value that `step` counts on the same paths, which differs by the delay of messages
     only, and the hosts that were lost. A row whose formula does not account for that delay is judged against `step`
     instead, with messages as late as they were, path by path. Rows with half-widths above `resolution` are unresolved.
 
-    `progress` is called once the run is over, `watch` with glimpses of it, and `log` with blocks of log rows. The run
+    `progress` is called with what is waited for before time zero, with how long the run takes, and once it is over;
+    `watch` with glimpses of it, and `log` with blocks of log rows. The run
     has `hosts` processes (None: one per CPU) in the Ray cluster at `address` (None: a local one, if none is set), and
     takes `time_scale` seconds per unit (None: as few as it can keep up with). Raises FieldError for a network that
     starts fresh.
@@ -66,10 +68,12 @@ def run_for_real(
         raise FieldError("start", "is not for the wall clock", "engine: array or step")
     compiled = plan_of(network)
     replications = affordable(network, horizon) if replications is None else replications
-    length = INTERVALS_PER_PATH * compiled.slowest_pull_interval if horizon is None else horizon / max(replications, 1)
+    length = _longest_path(compiled, replications) if horizon is None else horizon / max(replications, 1)
     task = Task(compiled, seed, length, estimator == "sampled")
     where: dict[str, Any] = {"hosts": hosts, "time_scale": time_scale, "address": address}
-    live = run_live(task, replications=replications, watch=watch, log=log, **where)
+    where["aim"] = SECONDS if horizon is None else None
+    tell = (lambda words: progress(0.0, name_units(words, network.unit))) if progress else lambda words: None
+    live = run_live(task, replications=replications, watch=watch, log=log, tell=tell, **where)
     if progress:
         progress(1.0, "the same paths in virtual time")
     return _beside_virtual(network, replace(task, horizon=live.horizon), live, resolution), live.paths
@@ -100,12 +104,17 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
     )
 
 
+def _longest_path(plan: Plan, replications: int) -> float:
+    """Return the longest horizon of a path, if so many have MOST_EVENTS together; 1 without any events."""
+    events_per_unit = float(work_of(plan).sum()) * max(replications, 1)
+    return MOST_EVENTS / events_per_unit if events_per_unit else 1.0
+
+
 def affordable(network: Network, horizon: float | None) -> int:
     """Return the number of replications of a live run that is not told it: from 1 to REPLICATIONS, as many as fit.
 
     With a `horizon`, the time of all of them together, only their nodes must fit, MOST_NODES in all. If it is None,
-    each lasts INTERVALS_PER_PATH mean intervals of the slowest pulls, and their events must fit too, MOST_EVENTS in
-    all.
+    their events must fit too, MOST_EVENTS in all, if each lasts INTERVALS_PER_PATH mean intervals of the slowest pulls.
     """
     compiled = plan_of(network)
     fit = MOST_NODES / len(compiled.names)

@@ -33,7 +33,9 @@ from replnet.workers import delay_interrupts
 LOOK_SECONDS = 0.2  # between looks at the hosts
 GRACE_SECONDS = 2.0  # for answers that are under way at the end, besides the delays of the network
 RESTART_SECONDS = 25.0  # for another process to take the place of one that was lost
-MARGIN_SECONDS = 0.1  # between the assignment of a new process and its start, besides the time to make its nodes
+# Between the assignment of a new process and its start, besides the time to make its nodes: two looks, since the answer
+# that its nodes are made is heard in the look after the next at the latest, and only then is it told to begin.
+MARGIN_SECONDS = 2 * LOOK_SECONDS
 MOST_LOSSES = 5  # of one host
 CUT_SECONDS = 0.5  # from when a run is cut short to its end, so that all hosts hear of it before
 CHECK_SECONDS = 5.0  # between looks at Ray itself

@@ -6,7 +6,7 @@ import io
 import sys
 import threading
 from collections import deque
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 
@@ -186,14 +186,24 @@ def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
     said, spoken = [], threading.Event()
     monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
-    with progress.show_live_run() as look:
-        assert not spoken.wait(0.05)
-        look(seen())
+    line = "; ".join([*progress.live_words(LOST_RUN, (0.0, 0.0)), "fresh: level 1 0.500"])
+    with progress.show_live_run() as (look, tell):
         assert spoken.wait(60)
-    assert said[0] == "; ".join([*progress.live_words(seen(), (0.0, 0.0)), "fresh: level 1 0.500"])
+        assert said[0].endswith(" s: waiting for Ray")
+        tell(0.0, "waiting for 2 hosts")
+        assert said[-1].endswith(" s: waiting for 2 hosts")
+        look(LOST_RUN)
+        assert said[-1] == line
 
 
 LOST_RUN = seen(lost=(LOST,))
+
+
+@contextmanager
+def show_states():
+    """A live run whose states alone are shown."""
+    with progress.show_live_run() as (look, _):
+        yield look
 
 
 @pytest.mark.parametrize(
@@ -201,7 +211,7 @@ LOST_RUN = seen(lost=(LOST,))
     [
         (lambda: progress.show_sweep("fig"), [BEGUN, DONE, FAILED], [False, False, True],
          "1 failed, last k = 2, select = recent: out of memory\n"),
-        (progress.show_live_run, [seen(), seen(), LOST_RUN, LOST_RUN], [False, False, True, False],
+        (show_states, [seen(), seen(), LOST_RUN, LOST_RUN], [False, False, True, False],
          "; host 1 died: lost from t = 2 to the end; fresh: level 1 0.500\n"),
     ],
     ids=["sweep", "live run"],
@@ -224,7 +234,7 @@ def test_what_fails_is_told_at_once_and_once(show, glimpses, told, words, elsewh
     [
         (progress.progress, lambda tell: tell(0.25, "a quarter of it"), ("starting", "a quarter of it")),
         (lambda: progress.show_sweep("fig"), lambda look: look(DONE), ("1 of 3 cells",)),
-        (progress.show_live_run, lambda look: look(seen(lost=(LOST,))),
+        (show_states, lambda look: look(seen(lost=(LOST,))),
          ("t = 5 of 20 (25%) · 0 messages/s", "level 1", "0.500", "host 1 died: lost from t = 2")),
     ],
     ids=["bar", "sweep", "live run"],
@@ -238,6 +248,7 @@ def test_a_picture_that_changes_is_shown(show, feed, parts, monkeypatch):
 
 def test_a_terminal_says_what_a_live_run_waits_for(monkeypatch):
     pictures = []
-    monkeypatch.setattr(progress, "live_display", lambda shown, words: nullcontext(pictures.append(shown)))
-    with progress.show_live_run():
-        assert pictures[0]() == "starting Ray and its actors ..."
+    monkeypatch.setattr(progress, "live_display", lambda shown, words: nullcontext(lambda: pictures.append(shown)))
+    with progress.show_live_run() as (_, tell):
+        tell(0.0, "waiting for 2 hosts")
+        assert pictures[0]() == "waiting for 2 hosts"

@@ -275,3 +275,29 @@ def made(network, **how) -> Live:
 @pytest.mark.parametrize(("depth", "horizon", "replications"), [(4, None, 32), (8, None, 1), (4, 1e6, 32), (7, 1e6, 9)])
 def test_as_many_replications_as_a_network_affords(depth, horizon, replications):
     assert live_run.affordable(tree(depth, branching=3), horizon) == replications
+
+
+def test_a_network_in_which_nothing_happens_affords_all_replications():
+    idle = rn.Network.from_data({"kind": "aggregate", "sources": 2, "rates": [0, 0], "budget": 0.0})
+    assert live_run.affordable(idle, None) == 32
+
+
+@pytest.mark.parametrize("horizon", [None, 3200.0])
+def test_a_run_without_a_horizon_aims_at_half_a_minute(monkeypatch, horizon):
+    """The horizon that is planned is the longest that it may have; one that a user gives is kept."""
+    asked, told = {}, []
+
+    def run_live(task, *, aim, tell, **_):
+        asked.update(horizon=task.horizon, aim=aim)
+        tell("100 units of time")
+        return made(network)
+
+    network = rn.Network.from_data(tree().data() | {"unit": "h"})
+    monkeypatch.setattr(live_run, "run_live", run_live)
+    rn.emulate(network, "live", horizon=horizon, progress=lambda *news: told.append(news))
+    assert told[0] == (0.0, "100 hours")
+    if horizon is None:
+        assert asked["aim"] == 30.0
+        assert asked["horizon"] > 1000
+    else:
+        assert asked == {"horizon": 100.0, "aim": None}

@@ -188,6 +188,14 @@ def test_a_host_that_is_lost_is_replaced_and_nothing_is_lost_or_doubled_besides(
     assert any(part < whole for part, whole in shares)
 
 
+def test_a_host_that_is_replaced_is_told_to_begin_before_it_is_to_start(world):
+    """On a clock that stands still while a host works, so that any lateness is that of its start."""
+    watch = end_once_back(world, lambda: world.kill(1))
+    live = run(world, watch, task=ENDLESS)
+    assert live.lost[0].back is not None
+    assert max(host.slip.largest for host in live.hosts) < 1e-6
+
+
 def test_a_process_that_is_lost_while_it_starts_is_replaced_as_well(world):
     def lose() -> None:
         world.kill(1)
@@ -287,6 +295,18 @@ def test_a_pace_of_its_own_that_turns_out_too_fast_is_slowed_down_once(monkeypat
     assert 0.3 <= live.time_scale <= 2.0
     assert live.rate_measured > 100
     assert_logged_once(CLUSTER, SEED, live, log)
+
+
+def test_a_run_is_as_long_as_it_aims_to_be_and_says_so():
+    """Its path is the planned one up to a horizon that comes earlier; a longer aim than the task's changes nothing."""
+    for aim, horizon in ((4.0, 20.0), (100.0, 60.0)):
+        world, log, told = MemoryTransport(), [], list[str]()
+        live = run_on(world, Task(CLUSTER, SEED, 60.0), 2, time_scale=0.2, aim=aim, log=log.extend, tell=told.append)
+        assert live.horizon == horizon
+        assert live.cut_short == ""
+        path = f"1 path of {horizon:g} units of time at 0.2 s each"
+        assert told == ["waiting for 2 hosts", f"the run takes about {horizon / 5:g} s: {path}"]
+        assert_logged_once(CLUSTER, SEED, live, log)
 
 
 def test_a_pace_that_can_be_kept_is_kept():
