@@ -24,8 +24,7 @@ SOURCES = frozenset({"source", "from", "src", "parent", "upstream"})
 TARGETS = frozenset({"target", "to", "dst", "dest", "destination", "child", "downstream"})
 DELIMITERS = "\t,;"  # of columns; other lists have spaces
 COMMENTS = ("#", "%")
-ATTRIBUTES = re.compile(r"^(?P<ends>[^{]*?)[\s,;]*(?P<attributes>\{.*\})\s*$")  # a line of NetworkX
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 TYPES = {"directed": True, "undirected": False}
 MOST_PROBLEMS = 1_000  # after which reading ends
 RIGHT = "two names, such as a,b, or a header such as source,target,delay and lines below it"
@@ -188,7 +187,7 @@ class EdgeList:
         if delimiter not in first.partition("{")[0]:
             delimiter = " "
         rows.seek(0)
-        if delimiter == " " or ATTRIBUTES.match(first):
+        if delimiter == " " or ("{" in first and first.rstrip().endswith("}")):
             yield from self._plain_lines(rows, None if delimiter == " " else delimiter)
             return
         reader = csv.reader(rows, delimiter=delimiter, skipinitialspace=True)
@@ -206,13 +205,16 @@ class EdgeList:
             row = row.strip()
             if not row or row.startswith(COMMENTS):
                 continue
-            match = ATTRIBUTES.match(row) if row.endswith("}") else None
-            attributes = {} if match is None else _in_braces(match["attributes"])
+            head, brace, tail = row.partition("{")
+            if not brace or not row.endswith("}"):
+                yield EdgeLine(number, row.split(delimiter), {})
+                continue
+            attributes = _in_braces(brace + tail)
             if attributes is None:
-                wrong = f"{short_repr(row[row.index('{') :])} are no attributes"
+                wrong = f"{short_repr(brace + tail)} are no attributes"
                 problem = Problem(self.name, number, 1, "edge", wrong, "such as {'delay': 0.05}", row)
                 raise DocumentError([problem])
-            yield EdgeLine(number, (row if match is None else match["ends"]).split(delimiter), attributes)
+            yield EdgeLine(number, head.rstrip(f" \t{delimiter or ''}").split(delimiter), attributes)
 
 
 @lru_cache(maxsize=1_000)

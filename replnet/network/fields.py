@@ -45,6 +45,7 @@ SPOKEN = re.compile(
     rf"(?:(?P<unit>{'|'.join([*WORDS.values(), *WORDS])})s?)"
 )
 """A time or a rate in the place of a law."""
+LONGEST_SPOKEN = 60  # characters of a text that may be one
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
 
@@ -130,7 +131,7 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
 
 def _law_meant(text: str) -> str:
     """Return the law that a time or a rate probably means, such as 5min, every hour or 2/s; "" for other texts."""
-    match = SPOKEN.fullmatch(text.strip().lower())
+    match = SPOKEN.fullmatch(" ".join(text[:LONGEST_SPOKEN].lower().split()))
     if match is None or not (match["every"] or match["number"]):
         return ""
     unit = next(short for short, word in WORDS.items() if match["unit"] in (short, word))

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, final
 
 from replnet.text import DocumentError, Problem, short_repr, split_lines
 
-START = re.compile(r"^\s*graph\s*\[", re.MULTILINE)
+START = re.compile(r"^[ \t]*+graph\s*+\[", re.MULTILINE)  # in time that grows with the text alone, whatever is in it
 TOKEN = re.compile(
     r"(?:\s++|\#[^\n]*+)*+(?:"  # space, and comments
     r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?!\w)|[+-]?(?:INF|NAN)\b)"

@@ -29,6 +29,7 @@ PROCESSES = frozenset({"updates", "downloads", "polls", "queries"})
 """The fields of nodes that are laws of processes."""
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s<-])\s*(->)(?![>-])\s*(?=\S)")
 OTHER_ARROWS = re.compile(r"(?P<left>\S+)\s*(?P<arrow><->|<-|-->|=>|→|←|>)\s*(?P<right>\S+)")
+LONGEST_EXAMPLE = 200  # characters of a link that is written anew in an error
 BACKWARDS = ("<-", "←")
 EVERY = "*"  # every replica, at one end of a link
 ENDS = "the node that has the data, and the one that asks for it: {from: a, to: b}, or a -> b"
@@ -132,7 +133,7 @@ def _link_meant(value: object, parts: list[str]) -> str:
         )
     if isinstance(value, list | tuple) and len(value) == 3:
         return f"[a, b], or with its attributes {{from: {value[0]}, to: {value[1]}, delay: 0.05}}"
-    match = OTHER_ARROWS.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = OTHER_ARROWS.fullmatch(value.strip()) if isinstance(value, str) and len(value) < LONGEST_EXAMPLE else None
     if match is None:
         return FORMS
     if match["arrow"] == "<->":

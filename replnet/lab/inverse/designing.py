@@ -156,8 +156,8 @@ def design(
     source = _law("updates", updates, unit)
     counted_in = unit or source.unit
     goal = _read_goal(target, counted_in)
-    most, asked = _rate("limit", limit, counted_in), _rate("queries", queries, counted_in)
-    needs = _check_needs(Needs(str(source), replicas, asked, most, counted_in))
+    most, per_unit = _rate("limit", limit, counted_in), _rate("queries", queries, counted_in)
+    needs = _check_needs(Needs(str(source), replicas, per_unit, most, counted_in))
     laws = [_law("pulls", text, counted_in) for text in pulls]
     tell = progress or (lambda share, words: None)
     candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
