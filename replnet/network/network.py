@@ -28,12 +28,13 @@ from replnet.text import (
     read_yaml,
     shipped,
     shipped_names,
+    short_repr,
     suggestion,
 )
 
 T = TypeVar("T")
 MOST_INLINE = 200  # nodes drawn in a notebook
-MOST_IN_REPR = 20  # members of a list
+MOST_IN_REPR, LONGEST_IN_REPR = 20, 1000  # members of a list, letters of a text
 
 
 @final
@@ -198,10 +199,10 @@ class Network:
 
 
 def _list_repr(value: Any) -> str:
-    """Return the repr of the value of a field; of a long list, its first members and how many there are."""
+    """Return the repr of the value of a field; of a long list or text, its beginning."""
     if isinstance(value, list) and len(value) > MOST_IN_REPR:
         return f"[{', '.join(map(repr, value[:3]))}, ... {len(value):,} in all]"
-    return repr(value)
+    return short_repr(value) if isinstance(value, str) and len(value) > LONGEST_IN_REPR else repr(value)
 
 
 def draw(network: Given, path: str | Path) -> None:

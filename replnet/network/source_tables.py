@@ -15,7 +15,7 @@ network that have names are put in the order of the first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -297,24 +297,3 @@ def _names(source: Reader, written: str, column: Any) -> tuple[list[str], list[F
         wrong = f"{source.name}: column {written}: {len(bad) - len(rows_told):,} more such rows"
         faults.append(((), wrong, "a name of its own for each source"))
     return names, faults
-
-
-def checked_names(value: object) -> tuple[str, ...]:
-    """Return names of sources, a list of texts, as a tuple; raise FieldError for other values or repeated names.
-
-    Raise FieldsError with every entry that is no name.
-    """
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise FieldError("", f"{short_repr(value)} is not a list of names", "a name for each source")
-    names = tuple(value)
-    bad = [place for place, name in enumerate(names) if not isinstance(name, str) or not name]
-    if bad:
-        raise FieldsError([((place,), f"{short_repr(names[place])} is not a name", "a text") for place in bad])
-    if not names:
-        raise FieldError("", "is empty", "a name for each source")
-    if len(set(names)) < len(names):
-        earlier = set[str]()
-        again = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
-        raise FieldError("", f"{short_repr(again)} is the name of two sources", "a name of its own for each source")
-    return names
