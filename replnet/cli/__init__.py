@@ -10,7 +10,7 @@ What commands share:
 Commands:
 
     networks       predict, run, network, size, formula
-    schedules      schedule: how often to visit each of many sources, and when next; what trace change-rate writes of many
+    schedules      schedule: how often to visit each of many sources, and when next; what trace change-rate writes
     design         design: from a target to a network
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, trace change-rate, audit, and what they print

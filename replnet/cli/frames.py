@@ -6,14 +6,13 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from replnet.cli.output import echo, print_table
 from replnet.show import Table
 from replnet.text import FieldError, as_cell, output_file, value_text
 
-if TYPE_CHECKING:
-    import pandas as pd
+DataFrame: TypeAlias = Any  # of pandas
 
 MOST_ROWS_SHOWN = 10
 CSV_ENDINGS, PARQUET_ENDINGS = (".csv",), (".parquet", ".pq")
@@ -30,7 +29,7 @@ def require_table_ending(path: Path) -> None:
         raise FieldError("--output", f"{path} has no known ending", "a name that ends in .csv or .parquet")
 
 
-def write_frame(table: pd.DataFrame, path: Path) -> None:
+def write_frame(table: DataFrame, path: Path) -> None:
     """Write a DataFrame to a CSV or Parquet file, by the ending of its name, over one that is there."""
     with output_file(path) as file:
         if is_parquet(path):
@@ -39,7 +38,7 @@ def write_frame(table: pd.DataFrame, path: Path) -> None:
             write_csv_table(with_date_texts(table), file)
 
 
-def write_csv_table(table: pd.DataFrame, file: Any) -> None:
+def write_csv_table(table: DataFrame, file: Any) -> None:
     """Write a DataFrame to a binary file as CSV; texts like formulas get an apostrophe, missing values are empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -55,14 +54,14 @@ def write_csv_table(table: pd.DataFrame, file: Any) -> None:
     csv.write_csv(rows, file, layout)
 
 
-def print_csv(table: pd.DataFrame) -> None:
+def print_csv(table: DataFrame) -> None:
     """Print a DataFrame to stdout as CSV, as `write_csv_table` writes it."""
     buffer = io.BytesIO()
     write_csv_table(table, buffer)
     sys.stdout.write(buffer.getvalue().decode())
 
 
-def with_date_texts(table: pd.DataFrame) -> pd.DataFrame:
+def with_date_texts(table: DataFrame) -> DataFrame:
     """Return a table with its dates as texts such as 2026-01-01T12:00:00.000Z, None for a missing one."""
     import numpy as np
 
@@ -75,17 +74,17 @@ def with_date_texts(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**dates)
 
 
-def plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+def plain_rows(table: DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a DataFrame as plain data for JSON, with None for what is missing."""
     plain = with_date_texts(table).astype(object)
     return plain.where(plain.notna(), None).to_dict("records")  # type: ignore[no-any-return]
 
 
-def print_head(table: pd.DataFrame, heads: Sequence[str]) -> None:
+def print_head(table: DataFrame, heads: Sequence[str]) -> None:
     """Print the first rows of a DataFrame to stdout, under these heads, and how many more there are."""
-    shown = with_date_texts(table.head(MOST_ROWS_SHOWN))
-    cells = [[_cell_text(value) for value in row] for row in shown.itertuples(index=False)]
-    more = len(table) - len(shown)
+    head_rows = with_date_texts(table.head(MOST_ROWS_SHOWN))
+    cells = [[_cell_text(value) for value in row] for row in head_rows.itertuples(index=False)]
+    more = len(table) - len(head_rows)
     print_table(Table(list(heads), cells, [f"{more:,} more rows (-o FILE writes all)"] if more else []))
     echo()
 

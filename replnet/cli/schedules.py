@@ -83,8 +83,8 @@ def summary_lines(about: dict[str, Any]) -> list[str]:
         f"{about['budget']:,.6g} visits {name_units('per unit of time', about['unit'])} of "
         f"{count_text(about['visited'], 'source')}, allocated by {about['allocate']}"
     ]
-    known = about["basis"]
-    freshness = f"{about['freshness']:.5f} ({known})" if known else about["note"]
+    basis = about["basis"]
+    freshness = f"{about['freshness']:.5f} ({basis})" if basis else about["note"]
     lines.append(f"freshness, weighted: {freshness}")
     never = about["sources"] - about["visited"]
     reasons = "; ".join(f"{words}: {count:,}" for words, count in about["never"].items())

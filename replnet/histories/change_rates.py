@@ -77,11 +77,13 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
     hits = np.bincount(element, changed, len(names)).astype(np.int64)
     rates = likeliest_rates(element, lengths, changed, len(names))
     rates = rates if unit is None else rates / convert_times(1.0, "s", unit)
-    kept = visits > 0
-    result = pd.DataFrame({"name": np.asarray(names, dtype=object)[kept], "rate": rates[kept], "weight": np.nan})
+    has_visits = visits > 0
+    result = pd.DataFrame(
+        {"name": np.asarray(names, dtype=object)[has_visits], "rate": rates[has_visits], "weight": np.nan}
+    )
     result.attrs = {
-        "unit": unit, "visits": int(times.size), "never": int((hits[kept] == 0).sum()),
-        "always": int((hits == visits)[kept].sum()), "notes": notes,
+        "unit": unit, "visits": int(times.size), "never": int((hits[has_visits] == 0).sum()),
+        "always": int((hits == visits)[has_visits].sum()), "notes": notes,
     }  # fmt: skip
     return result
 

@@ -7,6 +7,7 @@ What users write:
     parts          fields that the specifications of several kinds share
     aggregate      many sources, and replicas that keep copies of all of them
     source_tables  rates, weights and names of sources in files and DataFrames, a row for each
+    long_lists     lists with an entry per source as plain data, one text if they are long
     source_files   files and DataFrames read by columns, with the lines of their rows
     graph_fields   networks that name their nodes and links
     links          links between named nodes, one by one and in columns

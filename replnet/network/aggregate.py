@@ -35,6 +35,7 @@ from replnet.network.fields import (
     numbers,
     size_errors,
 )
+from replnet.network.long_lists import is_long_list, plain_list
 from replnet.network.parts import HELP, Whole
 from replnet.network.source_tables import with_tables
 from replnet.text import FieldsError, argument, short_repr, suggestion
@@ -75,7 +76,7 @@ def _allocation(value: object) -> str | tuple[float, ...]:
     Raise FieldError if no policy has that name, or if the list is empty, FieldsError if it has other entries than
     numbers of 0 or more.
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or is_long_list(value):
         return numbers(value, f"a list of rates, or {', '.join(POLICIES)}")
     if value not in POLICIES and penalty_of(value) is None:
         raise FieldError("", f"{short_repr(value)} is unknown", suggestion(value, [*POLICIES, "update_penalty(x)"]))
@@ -85,7 +86,7 @@ def _allocation(value: object) -> str | tuple[float, ...]:
 Allocate = Annotated[
     Any,
     BeforeValidator(_allocation),
-    PlainSerializer(lambda allocation: allocation if isinstance(allocation, str) else list(allocation)),
+    PlainSerializer(lambda allocation: allocation if isinstance(allocation, str) else plain_list(allocation)),
     WithJsonSchema(
         {
             "anyOf": [

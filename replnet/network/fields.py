@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from replnet.laws import Floats, Law, at_rate, describes_law, law_of
-from replnet.network.source_tables import checked_names
+from replnet.network.long_lists import checked_names, is_long_list, numbers_in, plain_list
 from replnet.processes import GOLDEN, independent_law, mix, name_words
 from replnet.text import (
     LARGEST,
@@ -222,7 +222,7 @@ def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...
     """
     if isinstance(value, FieldsError):  # of the table that it was read from
         raise value
-    value = value.tolist() if hasattr(value, "tolist") else value
+    value = numbers_in(str(value)) if is_long_list(value) else value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, (list, tuple)) or not value:
         raise FieldError("", f"{short_repr(value)} is not a list of numbers", right)
     if {type(number) for number in value} <= {float}:  # at once, as there may be millions
@@ -247,7 +247,7 @@ def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | L
     Rates may have units of their own, such as 2/h. `info.context` has the unit of the network and the folder of files
     that laws name.
     """
-    if describes_law(value):
+    if describes_law(value) and not is_long_list(value):
         return plain_law(value, info)
     if info.field_name == "rates" and isinstance(value, list | tuple) and any(isinstance(rate, str) for rate in value):
         value = [_in_unit_at(place, rate, info) for place, rate in enumerate(value)]
@@ -471,13 +471,13 @@ Target = Annotated[float, BeforeValidator(part_of_one("a freshness to reach")), 
 PerSourceField = Annotated[
     Any,
     BeforeValidator(numbers_or_law),
-    PlainSerializer(lambda values: str(values) if isinstance(values, Law) else list(values)),
+    PlainSerializer(lambda values: str(values) if isinstance(values, Law) else plain_list(values)),
     WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
 SourceNames = Annotated[
     Any,
     BeforeValidator(checked_names),
-    PlainSerializer(list),
+    PlainSerializer(plain_list),
     WithJsonSchema({"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "uniqueItems": True}),
 ]
 Instant = Annotated[float, BeforeValidator(quantity("mean", time)), Field(ge=0)]

@@ -36,13 +36,13 @@ def refuse(wrong: str, right: str) -> NoReturn:
     raise FieldsError([((), wrong, right)])
 
 
-def reader_of(given: Any, folder: Path | None) -> Reader:
+def reader_of(table_or_path: Any, folder: Path | None) -> Reader:
     """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file."""
-    if hasattr(given, "columns"):
-        return Frame(given)
-    path = Path(given) if folder is None else folder / given
-    if not path.exists() and Path(given).exists():
-        path = Path(given)  # as one is typed on the command line, beside a network from elsewhere
+    if hasattr(table_or_path, "columns"):
+        return Frame(table_or_path)
+    path = Path(table_or_path) if folder is None else folder / table_or_path
+    if not path.exists() and Path(table_or_path).exists():
+        path = Path(table_or_path)  # as one is typed on the command line, beside a network from elsewhere
     if not path.is_file():
         refuse(f"{path}: {'is no file' if path.exists() else 'does not exist'}", "a CSV or Parquet file")
     return (ParquetFile if path.suffix.lower() in PARQUET_ENDINGS else CsvFile)(path)

@@ -15,7 +15,7 @@ network that have names are put in the order of the first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -68,12 +68,12 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
         return data, ()
     fields, notes = dict(data), []
     for field in COLUMNS:
-        given = fields.get(field)
-        if not is_table(given):
+        table_or_path = fields.get(field)
+        if not is_table(table_or_path):
             continue
         try:
-            table = _read(given, field, folder, unit)
-            values = _in_order_of(fields.get("names"), table, _name_of(given))
+            table = _read(table_or_path, field, folder, unit)
+            values = _in_order_of(fields.get("names"), table, _name_of(table_or_path))
         except FieldsError as error:
             fields[field] = error
             continue
@@ -83,7 +83,7 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
         if field == "rates" and table.weights is not None and fields.get("weights") is None:
             fields["weights"] = table.weights
         if table.ignored:
-            notes.append(f"{_name_of(given)}: nothing is read from {', '.join(table.ignored)}")
+            notes.append(f"{_name_of(table_or_path)}: nothing is read from {', '.join(table.ignored)}")
     return fields, tuple(notes)
 
 
@@ -110,24 +110,24 @@ def _name_of(table: Any) -> str:
     return str(table) if isinstance(table, str | os.PathLike) else "the table"
 
 
-def _read(given: Any, field: str, folder: Path | None, unit: str | None) -> SourceTable:
+def _read(table_or_path: Any, field: str, folder: Path | None, unit: str | None) -> SourceTable:
     """Return the columns of a table for a field of a network, one of COLUMNS; see `with_tables`.
 
     Raise FieldsError with what is wrong, with the line and the column where it is.
     """
-    source = reader_of(given, folder)
+    source = reader_of(table_or_path, folder)
     heads = source.heads()
     wanted = {head.strip().lower(): head for head in heads}
-    known = (*COLUMNS[field], *(("weight",) if field == "rates" else ()), "name")
-    for head in known:
+    heads_read = (*COLUMNS[field], *(("weight",) if field == "rates" else ()), "name")
+    for head in heads_read:
         if sum(other.strip().lower() == head for other in heads) > 1:
             refuse(f"{source.name}: has several columns {head}", "one")
     main = next((head for head in COLUMNS[field] if head in wanted), None)
     if main is None:
-        shown = ", ".join(short_repr(head) for head in heads[:10]) or "none"
-        wrong = f"{source.name}: has no column {' or '.join(COLUMNS[field])}; its columns are {shown}"
+        first_heads = ", ".join(short_repr(head) for head in heads[:10]) or "none"
+        wrong = f"{source.name}: has no column {' or '.join(COLUMNS[field])}; its columns are {first_heads}"
         refuse(wrong, f"a column {' or '.join(COLUMNS[field])}")
-    used = [main, *(head for head in known if head in wanted and head not in COLUMNS[field])]
+    used = [main, *(head for head in heads_read if head in wanted and head not in COLUMNS[field])]
     columns = dict(zip(used, source.columns([wanted[head] for head in used]), strict=True))
     if not len(columns[main]):
         refuse(f"{source.name}: has no rows", "a row for each source")
@@ -147,19 +147,23 @@ def _read(given: Any, field: str, folder: Path | None, unit: str | None) -> Sour
         raise FieldsError(faults)
     result = 1 / numbers[main] if main.endswith("interval") else numbers[main]
     if main != "weight":
-        result = result * _units_per(getattr(given, "attrs", {}).get("unit"), unit)
+        result = result * _units_per(getattr(table_or_path, "attrs", {}).get("unit"), unit)
     ignored = tuple(head for head in heads if head.strip().lower() not in used and head)
     return SourceTable(result, numbers.get("weight") if field == "rates" else None, names, ignored)
 
 
-def _units_per(own: str | None, unit: str | None) -> float:
-    """Return how many units `own`, in which a DataFrame has its rates, make one `unit`, that of the network; 1 if None.
+def _units_per(table_unit: str | None, unit: str | None) -> float:
+    """Return how many of `table_unit`, the unit of the rates of a DataFrame, make one `unit`, that of the network.
 
+    It is 1 if the DataFrame has no unit.
     Raise FieldsError if the network has no unit (None), and the DataFrame one.
     """
-    if own in WORDS and unit is None:
-        refuse(f"the table: has rates per {WORDS[own]}, but the network has no unit for its times", f"unit: {own}")
-    return 1.0 if own not in WORDS or unit is None else convert_times(1.0, unit, own)
+    if table_unit in WORDS and unit is None:
+        refuse(
+            f"the table: has rates per {WORDS[table_unit]}, but the network has no unit for its times",
+            f"unit: {table_unit}",
+        )
+    return 1.0 if table_unit not in WORDS or unit is None else convert_times(1.0, unit, table_unit)
 
 
 # ---- Columns
@@ -209,13 +213,13 @@ class _Column:
         bad = np.flatnonzero(~(fits if is_length else fits | (numbers == 0)))
         if not bad.size:
             return numbers, []
-        shown = bad[:MOST_FAULTS].tolist()
+        rows_told = bad[:MOST_FAULTS].tolist()
         faults: list[Fault] = []
-        for row, place in zip(shown, self._source.places(shown), strict=True):
+        for row, place in zip(rows_told, self._source.places(rows_told), strict=True):
             error = errors.get(-1 if codes is None else int(codes[row])) or self._error(row, float(numbers[row]))
             faults.append(((), f"{self._source.name}: {place}, column {self._written}: {error.wrong}", error.right))
-        if bad.size > len(shown):
-            rest = f"{self._source.name}: column {self._written}: {bad.size - len(shown):,} more such rows"
+        if bad.size > len(rows_told):
+            rest = f"{self._source.name}: column {self._written}: {bad.size - len(rows_told):,} more such rows"
             faults.append(((), rest, LENGTH if is_length else AMOUNT))
         return numbers, faults
 
@@ -281,36 +285,15 @@ def _names(source: Reader, written: str, column: Any) -> tuple[list[str], list[F
     bad = [row for row, name in enumerate(names) if first.setdefault(name, row) != row or not name.strip()]
     if not bad:
         return names, []
-    shown = bad[:MOST_FAULTS]
+    rows_told = bad[:MOST_FAULTS]
     faults: list[Fault] = []
-    for row, place in zip(shown, source.places(shown), strict=True):
+    for row, place in zip(rows_told, source.places(rows_told), strict=True):
         wrong, right = "is missing", "a name for each source"
         if names[row].strip():
             wrong = f"{short_repr(names[row])} is the name of {source.places([first[names[row]]])[0]} too"
             right = "a name of its own for each source"
         faults.append(((), f"{source.name}: {place}, column {written}: {wrong}", right))
-    if len(bad) > len(shown):
-        wrong = f"{source.name}: column {written}: {len(bad) - len(shown):,} more such rows"
+    if len(bad) > len(rows_told):
+        wrong = f"{source.name}: column {written}: {len(bad) - len(rows_told):,} more such rows"
         faults.append(((), wrong, "a name of its own for each source"))
     return names, faults
-
-
-def checked_names(value: object) -> tuple[str, ...]:
-    """Return names of sources, a list of texts, as a tuple; raise FieldError for other values or repeated names.
-
-    Raise FieldsError with every entry that is no name.
-    """
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise FieldError("", f"{short_repr(value)} is not a list of names", "a name for each source")
-    names = tuple(value)
-    bad = [place for place, name in enumerate(names) if not isinstance(name, str) or not name]
-    if bad:
-        raise FieldsError([((place,), f"{short_repr(names[place])} is not a name", "a text") for place in bad])
-    if not names:
-        raise FieldError("", "is empty", "a name for each source")
-    if len(set(names)) < len(names):
-        earlier = set[str]()
-        again = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
-        raise FieldError("", f"{short_repr(again)} is the name of two sources", "a name of its own for each source")
-    return names

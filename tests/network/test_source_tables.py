@@ -100,3 +100,19 @@ def test_texts_in_a_data_frame_may_have_units():
     assert rn.aggregate(rates=table, budget=2, unit="d").data() == LISTED.data()
     empty = table.assign(weight=["", " ", ""])
     assert rn.aggregate(rates=empty, budget=2, unit="d").spec.weights is None
+
+
+def test_long_lists_are_one_text_as_plain_data():
+    """Or a run directory would have a value, with its place, for every source."""
+    rates = np.random.default_rng(1).gamma(0.5, 2, 100_000)
+    names = [f"/{i}" for i in range(rates.size)]
+    net = rn.aggregate(rates=rates, names=names, weights=rates, allocate=rates)
+    data = net.data()
+    assert {type(data[field]) for field in ("rates", "weights", "allocate", "names")} == {str}
+    assert rn.Network.from_data(data) == net
+    assert net.spec.rates == tuple(rates)
+    assert len(repr(net)) < 600
+    two_lines = rn.aggregate(rates=rates, names=[*names[1:], "a\nb"], budget=1)
+    assert rn.Network.from_data(two_lines.data()) == two_lines
+    broken = data | {"rates": data["rates"].replace(" ", " x", 1)}
+    assert message_of(rn.Network.from_data, broken).startswith("rates: could not convert string to float: 'x")
