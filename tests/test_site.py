@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).with_name("support")))
 
+import reference_pages
 from command_line import replnet
 from site_pages import FENCE, PAGES, SITE, abridged, calls, matches, names, output, write_file
 
@@ -79,6 +80,12 @@ def test_every_page_is_in_the_navigation():
     assert sorted(listed) == names()
 
 
+@pytest.mark.parametrize("name", reference_pages.MADE)
+def test_pages_that_are_made_from_the_code_are_up_to_date(name):
+    page = (PAGES / name).read_text()
+    assert page == reference_pages.made(name), f"out of date: python tests/test_site.py {name}"
+
+
 if __name__ == "__main__":
     home = os.getcwd()
     for page_name in sys.argv[1:] or names():
@@ -87,3 +94,5 @@ if __name__ == "__main__":
             written = run_page((PAGES / page_name).read_text(), write=True)
             os.chdir(home)
         (PAGES / page_name).write_text(written)
+        if page_name in reference_pages.MADE:
+            (PAGES / page_name).write_text(reference_pages.made(page_name))
