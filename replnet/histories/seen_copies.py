@@ -49,8 +49,8 @@ class SeenCopies:
     """The copies that a replica held in turn, each newer than the one before: copy i has number[i] updates.
 
     It came after before[i] and by seen[i], and was there until the next; the last was still there at `last_visit`. The
-    first came before the record began, and has minus infinity as `before`. `went_back` counts visits that found a version
-    older than one before.
+    first came before the record began, and has minus infinity as `before`. `went_back` is a count of visits: those
+    that found an older version than one before.
     """
 
     before: Floats
