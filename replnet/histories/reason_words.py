@@ -124,7 +124,7 @@ def _reasons(replica: _Replica) -> Iterator[Reason]:
     parts, phase, around = replica.parts, replica.phase, replica.around
     parts_by_kind = shares(parts, phase)
     # What the best phase leaves is worth a word only if it is much.
-    is_phase = parts_by_kind.get("phase", 0.0) >= LEAST_SHARE
+    is_phase = parts_by_kind.get("phase", 0.0) > parts_by_kind.get("interval", 0.0)
     for kind, share in parts_by_kind.items():
         if share < (LEAST_BESIDE_PHASE if kind == "interval" and is_phase else LEAST_SHARE):
             continue

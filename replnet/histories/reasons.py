@@ -15,6 +15,8 @@ waits, and twice the next shorter one: of exponential pulls, one in 4,000 is abo
 
     bursts     how much staler the source's intervals make replicas than Poisson updates of that rate would   (7)
 
+and a replica that goes back to older versions is stale in `back` for what is left then: copies here never go back.
+
 With locked clocks, waits are w = k g + r, where phases come again after g (locked_clocks.py), and pulls that are s
 later make them k g + (r + s mod g). The best s is that with the least sum; pulls are better put g / 24 after the
 release, if that is not within its jitter, so that it need not be met.
