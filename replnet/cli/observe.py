@@ -21,10 +21,10 @@ from replnet.text import FieldError, count_text, duration, time_in
 if TYPE_CHECKING:
     from replnet.histories import Observation, Proposals
 
-TABLE_HEADS = ("replica", "fresh", "", "lag, half of the time", "95 %", "latency", "missed", "main reason")
+TABLE_HEADS = ("replica", "fresh", "", "lag", "95 % lag", "latency", "missed", "main reason")
 LAGS = ("staleness_quantile(0.5)", "staleness_quantile(0.95)")
 MOST_SHOWN, WORST_SHOWN, BEST_SHOWN = 25, 15, 3  # replicas
-MOST_EXPLAINED = 8  # replicas whose reasons are told in sentences
+MOST_EXPLAINED = 6  # replicas whose reasons are told in sentences
 FRESH_ENOUGH = 0.99  # that no reason is told
 MOST_NAMED = 3  # replicas in a note
 
@@ -140,8 +140,8 @@ def _print(observation: Observation, show_all: bool, limit: float | None) -> Non
     lines = [_line(observation, name) for name in worst]
     if best:
         between = observation.replicas[WORST_SHOWN:-BEST_SHOWN]
-        low, high = (f"{observation.rows_of(name)['freshness']['measured']:.4f}" for name in (between[0], between[-1]))
-        lines.append([f"... {len(between)} more", f"{low} .. {high}", "", "", "", "", "", "--all shows them"])
+        low, high = (f"{observation.rows_of(name)['freshness']['measured']:.3f}" for name in (between[0], between[-1]))
+        lines.append([f"... {len(between)} more", low, f"to {high}", "", "", "", "", "--all shows them"])
         lines += [_line(observation, name) for name in best]
     groups = list(dict.fromkeys(row.group for row in observation.found if row.group not in observation.copies))
     lines += [_line(observation, group) for group in groups]
@@ -189,7 +189,7 @@ def _line(observation: Observation, group: str) -> list[str]:
 
     lags = [text(metric, time) for metric in LAGS]
     return [
-        group, text("freshness", lambda value: f"{value:.4f}"), _range(rows.get("freshness")), *lags,
+        group, text("freshness", lambda value: f"{value:.3f}"), _range(rows.get("freshness")), *lags,
         text(LATENCY, time), text("missing_updates", lambda value: f"{value:.3g}"),
         _main_reason(observation, group) if group in observation.copies else "",
     ]  # fmt: skip
@@ -201,7 +201,7 @@ def _range(row: Row | None) -> str:
         return ""
     for low, high in (("ci_low", "ci_high"), ("least", "most")):
         if row[low] is not None and row[high] is not None and row[low] != row[high]:
-            return f"{row[low]:.4f} .. {row[high]:.4f}"
+            return f"{row[low]:.3f}..{row[high]:.3f}"
     return ""
 
 
@@ -232,7 +232,7 @@ def _notes(observation: Observation) -> Iterator[str]:
     """Yield the notes of an observation: what the columns are, doubts of what is shown, and what the record lacks."""
     from replnet.histories import ALL_REPLICAS, LATENCY
 
-    yield "lag: time since the first update that is missed, 0 while fresh, and its 95 % quantile over time"
+    yield "lag: time since the first update that is missed, 0 while fresh, for half and 95 % of the time at most"
     yield "in brackets: the share of the stale time that a reason makes"
     yield "latency: median time of an update from first seen anywhere to first seen here; missed: updates, on average"
     doubts: dict[str, list[str]] = {}

@@ -94,7 +94,7 @@ def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Ge
         chance = (int(beyond) + 1) / (others.size + 1)
         text = words.format(seen, others.mean())
         if assumption == RECORDED and chance <= LEVEL:
-            text += f": about {1 - seen / others.mean():.0%} of such polls are missing"
+            text += f": about {100 * (1 - seen / others.mean()):.0f} % of such polls are missing"
         yield Check(assumption, chance > LEVEL, chance, text)
 
 

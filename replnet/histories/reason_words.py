@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import final
 
 import numpy as np
 
-from replnet.histories.reasons import Kind, Phase, StaleTime, bursts, phase_of, shares, stale_time
+from replnet.histories.reasons import Kind, Phase, StaleTime, phase_of, shares, stale_time, staleness_by_intervals
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates
 from replnet.histories.upstreams import upstreams
 from replnet.laws import Floats
@@ -34,7 +34,8 @@ class Reason:
     """A reason for which a replica was stale: its `kind`, its `share` of the stale time, and what to say of it.
 
     `brief` is a few words for a table, and `words` are whole sentences. `since` and `until` bound an outage, and
-    `since` is the last arrival of a dead replica; else they are None. The share of `visits`, which only make the others
+    `since` is the last arrival of a dead replica; `phase` has that of clocks in step, and `upstream` the replica from
+    which it pulls; else they are None. The share of `visits`, which only make the others
     uncertain, and of `bursts`, which says how much staler they make a replica, is not part of the sum.
     """
 
@@ -44,6 +45,8 @@ class Reason:
     words: str
     since: float | None = None
     until: float | None = None
+    phase: Phase | None = None
+    upstream: str | None = None
 
 
 @final
@@ -85,38 +88,72 @@ def reasons_of(
         upstream = from_whom.get(name)
         parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
         phase = phase_of(parts, (updates if upstream is None else copies[upstream]).between_visits, held.between_visits)
-        reasons = sorted(_reasons(name, parts, phase, freshness[name][0], around), key=lambda reason: -reason.share)
-        if phase is None:
-            reasons += _bursts(bursts(parts, updates.between_visits))
-        reasons_by_name[name] = (*_visit_reason(freshness[name], around), *reasons)
+        by_intervals = None
+        if phase is None and upstream is None:
+            by_intervals = staleness_by_intervals(parts, updates.between_visits)
+        around_it = _Replica(name, parts, phase, freshness[name][0], by_intervals, around)
+        back = list(_way_back(held.went_back, around_it))
+        rest = 1 - sum(reason.share for reason in back)
+        others = [replace(reason, share=rest * reason.share) for reason in _reasons(around_it)]
+        reasons = sorted([*back, *others], key=lambda reason: -reason.share)
+        reasons += _bursts(by_intervals)
+        # Visits in turn to several servers by one name leave the bounds wide, however often there are any.
+        reasons_by_name[name] = tuple(reasons if back else [*_visit_reason(freshness[name], around), *reasons])
     return reasons_by_name
 
 
-def _reasons(name: str, parts: StaleTime, phase: Phase | None, fresh: float, around: Circumstances) -> Iterator[Reason]:
-    """Yield the reasons of a replica whose share of its stale time is worth telling, in no order.
+@final
+@dataclass(frozen=True, eq=False)
+class _Replica:
+    """A replica whose reasons are told: its `name`, its stale time and how fresh it was, and `around` all of them.
 
-    `phase` is that of locked clocks, if any, and `fresh` how fresh the replica was.
+    `phase` is that of locked clocks, if any, and `by_intervals` the staleness that its waits give by themselves, and
+    with Poisson updates; None if that is not known.
     """
+
+    name: str
+    parts: StaleTime
+    phase: Phase | None
+    fresh: float
+    by_intervals: tuple[float, float] | None
+    around: Circumstances
+
+
+def _reasons(replica: _Replica) -> Iterator[Reason]:
+    """Yield the reasons of a replica whose share of its stale time is worth telling, in no order."""
+    parts, phase, around = replica.parts, replica.phase, replica.around
     parts_by_kind = shares(parts, phase)
     # What the best phase leaves is worth a word only if it is much.
-    told_phase = phase if parts_by_kind.get("phase", 0.0) >= LEAST_SHARE else None
+    is_phase = parts_by_kind.get("phase", 0.0) > parts_by_kind.get("interval", 0.0)
     for kind, share in parts_by_kind.items():
-        if share < (LEAST_BESIDE_PHASE if kind == "interval" and told_phase else LEAST_SHARE):
+        if share < (LEAST_BESIDE_PHASE if kind == "interval" and is_phase else LEAST_SHARE):
             continue
         if kind == "upstream":
             yield _upstream(share, parts)
         elif kind == "dead":
-            yield _death(share, name, parts, around)
+            yield _death(share, replica.name, parts, around)
         elif kind == "outage":
-            yield _outages(share, name, parts, around)
+            yield _outages(share, replica.name, parts, around)
         elif kind == "phase" and phase is not None:
-            yield _phase(share, phase, 1 - (1 - fresh) * (1 - share), around)
+            yield _phase(share, phase, 1 - (1 - replica.fresh) * (1 - share), around)
         elif kind == "delay":
             length = span_text(parts.least_wait, around.dated)
             words = f"No update arrives in less than {length}, however often it pulls."
             yield Reason("delay", share, f"updates take {length} to arrive", words)
         else:
-            yield _interval(share, parts, told_phase, around)
+            yield _interval(share, replica, is_phase)
+
+
+def _way_back(went_back: int, replica: _Replica) -> Iterator[Reason]:
+    """Yield the reason that a replica had versions older than before, in so many visits, if that was for long."""
+    parts = replica.parts
+    stale = (1 - replica.fresh) * (parts.end - parts.start)
+    if went_back and stale and (share := 1 - parts.total / stale) >= LEAST_SHARE:
+        words = (
+            f"{count_text(went_back, 'visit')} found an older version than one before: several servers may answer "
+            "by this name, or copies are restored."
+        )
+        yield Reason("back", share, "goes back to older versions", words)
 
 
 def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
@@ -151,7 +188,7 @@ def _upstream(share: float, parts: StaleTime) -> Reason:
         f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time "
         f"{parts.upstream} was stale as well."
     )
-    return Reason("upstream", share, f"pulls from {parts.upstream}", words)
+    return Reason("upstream", share, f"pulls from {parts.upstream}", words, upstream=parts.upstream)
 
 
 def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
@@ -210,14 +247,15 @@ def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Re
         f"Its pull runs {side} that comes every {span_text(phase.period, dated)}; "
         f"{span_text(phase.best_offset, dated)} after it would be fresh {percent(best)}. {lasts}"
     )
-    return Reason("phase", share, f"pulls {side}", words)
+    return Reason("phase", share, f"pulls {side}", words, phase=phase)
 
 
-def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circumstances) -> Reason:
-    """Return the reason that updates come faster than a replica pulls; at a better `phase`, if clocks are locked."""
+def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
+    """Return the reason that updates come faster than a replica pulls; even at a better phase, if `is_phase`."""
+    parts, around = replica.parts, replica.around
     waits = parts.usual_waits
     changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
-    if phase is not None:
+    if is_phase:
         return Reason("interval", share, "pulls too rarely", f"At a better phase this much is left; {changes}")
     if not waits.size:
         return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
@@ -228,14 +266,20 @@ def _interval(share: float, parts: StaleTime, phase: Phase | None, around: Circu
         words = f"It pulls every {every} or faster, as often as it is visited; {changes}"
         return Reason("interval", share, f"pulls every {every} or faster", words)
     words = f"An update waits {wait} for its pull, as if it pulled every {every}; {changes}"
+    if replica.by_intervals is not None:
+        words += f" By that alone it would be fresh {percent(1 - replica.by_intervals[0])}."
     return Reason("interval", share, f"pulls about every {every}", words)
 
 
-def _bursts(change: float) -> Iterator[Reason]:
-    """Yield the reason that the source changes in bursts, or evenly, if that changes staleness; relative `change`."""
+def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
+    """Yield the reason that the source changes in bursts, or evenly, if that changes the staleness `by_intervals`."""
+    if by_intervals is None or not all(by_intervals):
+        return
+    change = 1 - by_intervals[1] / by_intervals[0]
     if abs(change) >= LEAST_BURSTS:
         how = "evenly, which makes it" if change > 0 else "in bursts, which leaves it"
-        amount = f"{percent(abs(change / (1 - change)))} {'staler' if change > 0 else 'less stale'}"
+        amount = percent(abs(by_intervals[0] / by_intervals[1] - 1))
+        amount += " staler" if change > 0 else " less stale"
         words = f"The source changes {how} {amount} than updates at random would."
         yield Reason("bursts", change, "even updates" if change > 0 else "bursts of updates", words)
 

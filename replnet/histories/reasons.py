@@ -15,6 +15,8 @@ waits, and twice the next shorter one: of exponential pulls, one in 4,000 is abo
 
     bursts     how much staler the source's intervals make replicas than Poisson updates of that rate would   (7)
 
+and a replica that goes back to older versions is stale in `back` for what is left then: copies here never go back.
+
 With locked clocks, waits are w = k g + r, where phases come again after g (locked_clocks.py), and pulls that are s
 later make them k g + (r + s mod g). The best s is that with the least sum; pulls are better put g / 24 after the
 release, if that is not within its jitter, so that it need not be met.
@@ -36,7 +38,7 @@ from replnet.histories.locked_clocks import Lock, clock, phase_lock
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates
 from replnet.laws import Empirical, Exponential, Flags, Floats, Ints
 
-Kind = Literal["visits", "upstream", "dead", "outage", "phase", "delay", "interval", "bursts"]
+Kind = Literal["visits", "upstream", "dead", "outage", "phase", "delay", "interval", "back", "bursts"]
 
 LONGEST_WAIT = 6.0  # times the upper quartile of all waits
 FEWEST_WAITS = 8  # for a quartile, or for a least wait to say something
@@ -251,19 +253,19 @@ def _drift(parts: StaleTime, lock: Lock) -> float:
     return slope if abs(slope) > 4 * error and moved > max(parts.visit_gap, 0.01 * lock.span) else 0.0
 
 
-def bursts(parts: StaleTime, instants: Floats) -> float:
-    """Return how much staler a replica was by the source's intervals than Poisson updates would make it, (7).
+def staleness_by_intervals(parts: StaleTime, instants: Floats) -> tuple[float, float] | None:
+    """Return the staleness that these waits give if pulls do not depend on the updates, and if these are Poisson, (7).
 
-    It is relative to the staleness by the source's intervals; negative if bursts leave it fresher. `instants` are those
-    of the source's updates. It is 0 if there are too few of either.
+    `instants` are those of the source's updates. It is None if there are too few waits or updates to say.
     """
     waits, gaps = parts.usual_waits, np.diff(np.unique(instants))
     if min(waits.size, gaps.size) < FEWEST_FOR_BURSTS:
-        return 0.0
+        return None
     law = Empirical(gaps)
-    by_intervals = predictions_by_waits(law, waits)["staleness"]
-    by_poisson = predictions_by_waits(Exponential(rate=law.rate), waits)["staleness"]
-    return 1 - by_poisson / by_intervals if by_intervals else 0.0
+    return (
+        predictions_by_waits(law, waits)["staleness"],
+        predictions_by_waits(Exponential(rate=law.rate), waits)["staleness"],
+    )
 
 
 def shares(parts: StaleTime, phase: Phase | None) -> dict[Kind, float]:

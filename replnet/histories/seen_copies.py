@@ -49,13 +49,15 @@ class SeenCopies:
     """The copies that a replica held in turn, each newer than the one before: copy i has number[i] updates.
 
     It came after before[i] and by seen[i], and was there until the next; the last was still there at `last_visit`. The
-    first came before the record began, and has minus infinity as `before`.
+    first came before the record began, and has minus infinity as `before`. `went_back` is a count of visits: those
+    that found an older version than one before.
     """
 
     before: Floats
     seen: Floats
     number: Ints
     last_visit: float
+    went_back: int = 0
 
     @cached_property
     def middle(self) -> Floats:
@@ -106,4 +108,5 @@ def see_copies(visits: Visits, name: str) -> SeenCopies:
         newer = newer[newer < times.size - 1]
     at = np.append(0, newer)
     before = times[at] if visits.complete else np.append(-np.inf, times[newer - 1])
-    return SeenCopies(before, times[at], highest[at], float(times[-1]))
+    went_back = int(np.count_nonzero(visits.order.ranks[codes] < highest))
+    return SeenCopies(before, times[at], highest[at], float(times[-1]), went_back)

@@ -31,6 +31,9 @@ FILES = {
     "pages.csv": "name,rate,weight,language\n/a,1,1,en\n/b,2,3,en\n/c,50,1,de\n=d,0,1,de\n",
     "crawled.csv": "time,url,changed\n"
     + "".join(f"2026-01-{day:02},/{page},{int(day % step == 0)}\n" for day in range(1, 29) for page, step in PAGES),
+    "many.csv": "time,node,version\n"
+    + "".join(f"{t},source,{t // 10}\n" for t in range(0, 300, 2))
+    + "".join(f"{t},m{i:02},{(t - t % (i + 1)) // 10}\n" for i in range(30) for t in range(0, 300, 2)),
     "empty.csv": "",
     "one.csv": "timestamp\n17\n",
     "early.csv": "timestamp\n17\n19\n18\n",

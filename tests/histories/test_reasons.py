@@ -97,6 +97,14 @@ def test_a_reason_is_told_in_words(kind):
     assert words in " ".join(reason.words for reason in reasons)
 
 
+def test_a_name_with_two_servers_goes_back():
+    """One is always fresh, and the other has stopped: they are asked in turn."""
+    rows = [(t, "source", t // 20) for t in range(400)] + [(t, "m", t // 20 if t % 2 else 3) for t in range(60, 400)]
+    reason = observe(pd.DataFrame(sorted(rows), columns=["time", "node", "version"])).reasons["m"][0]
+    assert (reason.kind, reason.brief) == ("back", "goes back to older versions")
+    assert reason.words.startswith("159 visits found an older version than one before: several servers may answer")
+
+
 def test_shares_add_up_and_dates_are_those_of_the_outage():
     reasons = observe(FLEETS["outage"][0]).reasons["m"]
     assert sum(reason.share for reason in reasons if reason.kind != "bursts") == pytest.approx(1)
