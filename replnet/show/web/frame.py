@@ -50,9 +50,10 @@ def with_attributes(element: Any, **attributes: str) -> Any:
 
 @contextmanager
 def page_frame(path: str, heading: str) -> Iterator[Any]:
-    """Begin a page with its navigation, in which the page at `path` is the current one, and with a heading; yield the
-    element for its content.
+    """Begin a page with its navigation, in which the page at `path` is the current one, with a heading, and with the
+    same words as its title; yield the element for its content.
     """
+    ui.page_title(f"{heading} · replnet")
     with ui.element("header").classes("rn-head"):
         with ui.element("b"):
             ui.label("replnet")

@@ -29,6 +29,11 @@ TOOLTIP: Mapping[str, Any] = {
     "trigger": "item", "confine": True, "renderMode": "richText", "backgroundColor": "#fff",
     "textStyle": {"color": "#1d2732"},
 }  # fmt: skip
+# Of all curves at the place of the mouse.
+AXIS_TOOLTIP: Mapping[str, Any] = {
+    **TOOLTIP, "trigger": "axis",
+    ":valueFormatter": "value => value == null || Array.isArray(value) ? '-' : String(Number(value.toPrecision(4)))",
+}  # fmt: skip
 SHAPES, MARK_STRIDE = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
 # The size of the symbol at each point of a curve: one in MARK_STRIDE has one, others in each curve.
 MARK_SIZES = tuple(f"(value, about) => about.dataIndex % {MARK_STRIDE} == {at} ? 9 : 0" for at in range(MARK_STRIDE))
@@ -90,7 +95,9 @@ def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
     groups = [row["group"] for row in metric_rows]
     series = [predicted, *measured_marks("measured", EITHER_SERIES[1], measured)]
     return chart_with_axes(
-        {"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series
+        {"type": "category", "data": groups},
+        {"type": "value", "name": metric.replace("_", " "), "scale": True},
+        series,
     )
 
 
