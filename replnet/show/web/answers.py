@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from replnet.measure import METRICS
 from replnet.network import Network, load
-from replnet.show.web.controls import controls, document_of, read_assignments
+from replnet.show.web.controls import command, controls, document_of, read_assignments
 from replnet.text import SPEED, FieldError, InputError, call_of, value_text
 
 if TYPE_CHECKING:
@@ -127,12 +128,16 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
     "error" says why.
     """
     from replnet.lab import emulate
-    from replnet.show.web.live_record import connect_to_inbox, record_run
+    from replnet.show.web.live_record import RunNames, connect_to_inbox, record_run
 
     def verdict_sentence() -> list[str]:
-        network = question.network
-        with connect_to_inbox(inbox) as record, record_run(record, network, engine) as listener:
-            run = emulate(network, engine, watch=listener)
+        network, source = question.network, question.source
+        names = RunNames(source, f"{command(source, read_assignments(question.overrides))} --engine {engine}")
+        with connect_to_inbox(inbox) as (record, stops), record_run(record, network, engine, names=names) as recorder:
+            recorder.stops = stops
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # which a worker ignores, and the recorder sends
+            run = emulate(network, engine, watch=recorder)
+            recorder.end(run)
         return [run.incomplete or f"Overall: {run.verdict}."]
 
     return _answer(verdict_sentence)

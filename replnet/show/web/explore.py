@@ -402,19 +402,18 @@ class Explorer:
     def _draw(self) -> None:
         """Draw the chart and fill the table, with the rows and the curves that there are."""
         field, kept, metric = self._field, self.drafts.kept, self.metric
-        about = metric.replace("_", " ")
+        over = "" if field is None else f" over {field.label}"
+        about = f"Predicted and measured {metric.replace('_', ' ')}{over}"
         if field is None:
-            redraw(self.chart, series.by_group(self.rows, metric))
+            redraw(self.chart, series.by_group(self.rows, metric), about)
             self.legend.set_text("")
         else:
             now = Variant(self.rows, self.curves[0], field.number)
             beside = Variant(self.kept_rows, self.curves[1], self._kept_value(field)) if kept else None
-            redraw(self.chart, field_chart(field, metric, now, beside))
-            about = f"{about} over {field.label}"
+            redraw(self.chart, field_chart(field, metric, now, beside), about)
             marks = "Lines: predicted. ◇: predicted for this network; in it, filled: measured, with its 95 % interval."
             dashed = "Dashed: the kept one." if kept else ""
             self.legend.set_text(" ".join(filter(None, [marks, dashed, left_out(metric, now)])))
-        with_attributes(self.chart, aria_label=f"Predicted and measured {about}")
         self.kept_line.set_text(f"Kept: {controls.command(self.source, kept.assignments)}" if kept else "")
         fill_table(self.table, _rows_table(self.rows, self.kept_rows) if kept else _rows_table(self.rows))
 

@@ -181,19 +181,20 @@ def test_a_metric_is_drawn_over_the_field_that_is_moved(browser, serve):
     """With undo, and with another variant beside it, by keys alone."""
     browser.begin(serve("cascade", "-s", "depth=2").start)
     browser.wait_text("Predicted and emulated.")
-    about = "document.querySelector('.rn-main .rn-chart').getAttribute('aria-label')"
+    about = "document.querySelector('.rn-main .rn-chart')?.getAttribute('aria-label')"
     browser.wait(f"{about} === 'Predicted and measured freshness over rate of downloads'")
     press_button(browser, "Keep this one")
     browser.run(SLIDER.format("rate of updates") + ".focus()")
     browser.press("ArrowRight", 3)
     browser.wait(f"{about} === 'Predicted and measured freshness over rate of updates'")
     browser.wait_text("Kept: replnet run cascade -s depth=2")
-    cells = "[...document.querySelectorAll('thead th')].map(one => one.innerText.trim())"
+    cells = "[...document.querySelectorAll('.rn-sort')].map(one => one.innerText)"
     browser.wait(f"{cells}.includes('change')")
     browser.wait("location.search.includes('kept=depth')")
     choose(browser, "metric", "lag")
     browser.wait(f"{about} === 'Predicted and measured lag over rate of updates'")
     browser.wait("[...document.querySelectorAll('tbody td')].some(one => one.innerText === 'lag')")
+    browser.wait("location.search.includes('metric=lag')")
     browser.open(browser.run("location.href"))
     browser.wait(f"{about} === 'Predicted and measured lag over rate of updates'")
     browser.wait_text("Kept: replnet run cascade -s depth=2")
