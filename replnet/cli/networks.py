@@ -145,8 +145,10 @@ def run(
     engine = engine or fastest_engine(loaded)
     if dry_run:
         return _plan(loaded, engine, **options)
-    with watched_run(loaded, engine, options["seed"], show) as watch:
+    with watched_run(loaded, engine, options["seed"], show, network) as watch:
         result = _emulate(loaded, engine, watch=watch, **options)
+        if watch is not None:
+            watch.end(result)
         write_result(result, form)
         if explain:
             explain_result(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -20,9 +21,8 @@ from replnet.cli.output import echo
 from replnet.text import FieldError, require_extra
 
 if TYPE_CHECKING:
-    from replnet.live import Watch
     from replnet.network import Network
-    from replnet.show.web import Opened
+    from replnet.show.web import Opened, RunRecorder
 
 PORT = 8420
 STDIN, RECORD = 0, "-"  # "-" in the place of a network means the record of a run on standard input
@@ -89,20 +89,22 @@ def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
 
 
 @contextmanager
-def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterator[Watch | None]:
+def watched_run(network: Network, engine: str, seed: int, show: bool, name: str = "") -> Iterator[RunRecorder | None]:
     """Show a run in the browser while this context lasts, and then until Ctrl-C; do nothing if `show` is False.
 
-    Yield a callback that takes each new state of the run; None if nothing is shown. An error in the context ends the
-    pages at once. The pages name `network`, `engine` and `seed` as those of the run.
+    Yield what takes each new state of the run and its result; None if nothing is shown. An error in the context ends
+    the pages at once. The pages name `network`, called `name`, `engine`, `seed` and the command of this process as
+    those of the run, and interrupt this process if the user wants the run to stop.
     """
     if not show:
         yield None
         return
     require_extra("nicegui", "--ui")
-    from replnet.show.web import record_run
+    from replnet.show.web import RunNames, record_run
 
+    names = RunNames(name, shlex.join(["replnet", *sys.argv[1:]]), os.getpid())
     with tempfile.TemporaryFile() as record:
-        with record_run(record, network, engine, seed) as listener:
+        with record_run(record, network, engine, seed, names) as listener:
             pages = _serve_record(record)
             try:
                 yield listener

@@ -10,6 +10,7 @@ import numpy as np
 
 from replnet.engines import Path
 from replnet.live import Glimpse, Watch
+from replnet.measure import ratio
 
 if TYPE_CHECKING:
     from replnet.run import Replications
@@ -33,12 +34,15 @@ def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
         if time.monotonic() < due and len(paths) < whole:
             return
         groups = [group for group, metric in paths[0].shares if metric == "freshness"]
-        pairs = np.array([[path.shares[group, "freshness"] for group in groups] for path in paths]).sum(axis=0)
+        pairs = np.array([[path.shares[group, "freshness"] for group in groups] for path in paths])
+        amounts, wholes = pairs.sum(axis=0).T
         with np.errstate(invalid="ignore", divide="ignore"):
-            fresh = pairs[:, 0] / pairs[:, 1]
+            fresh = amounts / wholes
+        widths = np.array([ratio(pairs[:, i, 0], pairs[:, i, 1]).half_width for i in range(len(groups))])
         updates, downloads, polls, queries = np.array([path.counts for path in paths]).sum(axis=0).tolist()
         counts = (updates, downloads, polls, queries)
-        watch(Glimpse(len(paths) * series.length, whole * series.length, tuple(groups), fresh, counts, 0, 0.0))
+        now, horizon = len(paths) * series.length, whole * series.length
+        watch(Glimpse(now, horizon, tuple(groups), fresh, counts, 0, 0.0, half_width=widths))
         due = time.monotonic() + SECONDS_BETWEEN
 
     return send

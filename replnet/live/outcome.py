@@ -100,8 +100,9 @@ class Glimpse:
     `now` and `horizon` are instants of model time. `fresh` has the freshness of every group, by number, since time
     zero, NaN where there are no copies. `counts` are updates, downloads, polls and queries, and `messages` those that
     nodes have sent, over all replications. `slip` is the largest mean lateness of wakes of a host, in model time.
-    `lost` are the outages and `stood` the standstills of the driver so far, and `states` those of all nodes in the
-    first replication, None if nodes are not run one event at a time.
+    `half_width` is half the width of the 95 % interval of each of `fresh`, NaN where there is none, and None if it is
+    not known. `lost` are the outages and `stood` the standstills of the driver so far, and `states` those of all nodes
+    in the first replication, None if nodes are not run one event at a time.
     """
 
     now: float  # model time
@@ -114,6 +115,7 @@ class Glimpse:
     lost: tuple[Outage, ...] = ()  # so far
     stood: tuple[Standstill, ...] = ()  # of the driver, so far
     states: NodeStates | None = None  # of all nodes in the first replication, if one is emulated event by event
+    half_width: Floats | None = None  # of the intervals of `fresh`, as far as replications tell
 
 
 @final

@@ -8,6 +8,7 @@ Without a browser:
     controls        controls for the fields of a network, and from controls back to YAML and a command
     answers         answers to what pages ask, computed in another process
     opened          what the command has opened: the only files that the pages read
+    drafts          what a user makes of a network on a page: undo, reset, a variant that is kept
     desk            a process that answers the latest question, and drops those that were asked before
     playback        which copies were fresh when, from the recorded events of a run
     node_spans      time spans of nodes
@@ -15,6 +16,7 @@ Without a browser:
     live_record     the record of a run while it goes on: a line for each glimpse
     sweep_view      what the pages of a sweep show, as plain data
     series          from rows to charts, as ECharts takes them
+    field_curve     the chart of a metric over one field of a network
     network_chart   the chart of a network by freshness: of its nodes, or, if they are very many, of its groups
 
 Pages, and who serves them:
@@ -34,7 +36,7 @@ from typing import TYPE_CHECKING
 from replnet.faces import open_face
 
 if TYPE_CHECKING:
-    from replnet.show.web.live_record import file_reader, record_run
+    from replnet.show.web.live_record import RunNames, RunRecorder, file_reader, record_run
     from replnet.show.web.opened import Opened
     from replnet.show.web.server import serve
 else:

@@ -1,17 +1,21 @@
 """Answers to what pages ask, computed in another process so that a page never waits.
 
-Each function takes and returns plain data: {"answer": a list, empty if there is none, "error": what is wrong, or ""}.
+Each function takes and returns plain data: {"answer": a list, empty if there is none, "error": what is wrong, or "",
+"field": the key of the field that is wrong, or ""}.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+import signal
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from replnet.measure import METRICS
 from replnet.network import Network, load
-from replnet.text import SPEED, call_of, value_text
+from replnet.show.web.controls import command, controls, document_of, read_assignments
+from replnet.text import SPEED, FieldError, InputError, call_of, value_text
 
 if TYPE_CHECKING:
     from replnet.show.web.live_record import InboxAddress
@@ -24,12 +28,19 @@ CLUSTER_SIZES = (2, 3000)  # fewest and most replicas of the clusters among whic
 class NetworkQuestion(NamedTuple):
     """A network as it stands on a page, with the freshness that the user wants of it (`target`).
 
-    `source` is its file or shipped name, and `overrides` are texts `key=value` that change its fields.
+    `source` is its file or shipped name, and `overrides` are texts `key=value` that change its fields. `metric` is the
+    name of a metric that the user looks at.
     """
 
     source: str
     overrides: tuple[str, ...]
     target: float
+    metric: str = "freshness"
+
+    @property
+    def measure(self) -> tuple[str, ...]:
+        """The metrics that are to be asked for, as the others come in any case: `metric`, or none."""
+        return () if self.metric in METRICS else (self.metric,)
 
     @property
     def network(self) -> Network:
@@ -44,7 +55,26 @@ def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
     """
     from replnet.run import predict
 
-    return _answer(lambda: [row.data() for row in predict(question.network).rows])
+    return _answer(lambda: [row.data() for row in predict(question.network, question.measure).rows])
+
+
+def curve_rows(questions: Sequence[NetworkQuestion], key: str, values: Sequence[float]) -> dict[str, Any]:
+    """Return {"answer": for each question a list of (value, {group: predicted value of its metric}), "error": ""}.
+
+    The field at `key` takes each of the values in turn. A value at which the network cannot be has no groups.
+    """
+    from replnet.run import predict
+
+    def groups(question: NetworkQuestion, value: float) -> dict[str, float | None]:
+        """Return the predicted metric of each group where the field has this value."""
+        try:
+            network = load(question.source, (*question.overrides, f"{key}={value}"))
+            return {row.group: row.predicted for row in predict(network, question.measure).about(question.metric)}
+        except ValueError:
+            return {}
+
+    points = [[(value, groups(question, value)) for value in values] for question in questions]
+    return {"answer": points, "error": "", "field": ""}
 
 
 def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
@@ -64,7 +94,8 @@ def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
         network = question.network
         engine = fastest_engine(network)
         horizon = default_horizon(plan_of(network), share * EVENTS[engine])
-        run = emulate(network, engine, horizon=horizon, workers=0, confirm=None if share == 1 else False)
+        confirm = None if share == 1 else False
+        run = emulate(network, engine, horizon=horizon, measure=question.measure, workers=0, confirm=confirm)
         return [row.data() for row in run.rows]
 
     return _answer_at_low_priority(rows)
@@ -97,12 +128,16 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
     "error" says why.
     """
     from replnet.lab import emulate
-    from replnet.show.web.live_record import connect_to_inbox, record_run
+    from replnet.show.web.live_record import RunNames, connect_to_inbox, record_run
 
     def verdict_sentence() -> list[str]:
-        network = question.network
-        with connect_to_inbox(inbox) as record, record_run(record, network, engine) as listener:
-            run = emulate(network, engine, watch=listener)
+        network, source = question.network, question.source
+        names = RunNames(source, f"{command(source, read_assignments(question.overrides))} --engine {engine}")
+        with connect_to_inbox(inbox) as (record, stops), record_run(record, network, engine, names=names) as recorder:
+            recorder.stops = stops
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # which a worker ignores, and the recorder sends
+            run = emulate(network, engine, watch=recorder)
+            recorder.end(run)
         return [run.incomplete or f"Overall: {run.verdict}."]
 
     return _answer(verdict_sentence)
@@ -121,7 +156,9 @@ def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
         key, value = predicted_size(question.network, question.target)
         if value is None:
             return [f"No formula says how large {key} must be: replnet size finds it by emulation."]
-        return [f"Freshness {question.target:g} everywhere takes {key} = {value_text(value)} or more."]
+        fields = controls(document_of(question.source), read_assignments(question.overrides))
+        label = next((control.label for control in fields if control.key == key), key)
+        return [f"Freshness {question.target:g} everywhere takes {label} = {value_text(value)} or more."]
 
     return _answer_at_low_priority(size_sentence)
 
@@ -164,14 +201,35 @@ def _answer_at_low_priority(work: Any) -> dict[str, Any]:
 
 
 def _answer(work: Any) -> dict[str, Any]:
-    """Call `work` without arguments, and return {"answer": what it returns, "error": ""}.
+    """Call `work` without arguments, and return {"answer": what it returns, "error": "", "field": ""}.
 
-    If it raises a ValueError, the answer is an empty list, and "error" the message.
+    If it raises a ValueError, the answer is an empty list, and the others are its `fault`.
     """
     try:
-        return {"answer": work(), "error": ""}
+        return {"answer": work(), "error": "", "field": ""}
     except ValueError as error:
-        return {"answer": [], "error": str(error).removeprefix("--target: ")}
+        field, words = fault(error)
+        return {"answer": [], "error": words.removeprefix("--target: "), "field": field}
+
+
+def fault(error: ValueError) -> tuple[str, str]:
+    """Return the key of the field that an error is about, and the message for a page.
+
+    Places in lists are parts of the key, as in "tiers.1.depth". If the field was changed on the page, the message says
+    what is wrong and what would be right; otherwise it is that of the error, and of several faults the first counts.
+    """
+    if isinstance(error, FieldError):
+        return _key(error.field), f"{error.field}: {error.wrong} ({error.right})"
+    if not isinstance(error, InputError) or not error.problems:
+        return "", str(error)
+    problem = error.problems[0]
+    is_change = (problem.file or "").startswith("-s ")
+    return _key(problem.field), f"{problem.wrong} ({problem.right})" if is_change else str(problem)
+
+
+def _key(field: str) -> str:
+    """Return the key, such as "tiers.1.depth", of a field that a message calls tiers[1].depth."""
+    return field.replace("[", ".").replace("]", "")
 
 
 def _system_to_optimise(data: Mapping[str, Any], target: float) -> dict[str, Any] | None:

@@ -37,6 +37,15 @@ RATE_REACH, LARGE_NUMBER = 32.0, 10
 SLIDER_STEPS = 200
 START_OF_UNSET = 10.0  # the value that a slider assumes for a number that is not set
 MOST_CONTROLS = 80  # of one network
+LABELS = {  # of fields whose names in a file do not say it to everybody
+    "depth": "levels", "branching": "replicas per upstream", "peers": "peers per poll", "select": "which peers",
+    "ask": "replicas per query", "two_way": "polls hand over both ways", "unit": "unit of time",
+    "queue": "longest line of messages", "charge": "what bandwidth is spent on", "start": "copies at time zero",
+    "bandwidth": "bandwidth of a node", "delay": "delay of a message", "budget": "downloads in all",
+    "allocate": "how the budget is shared", "up": "time without the fault", "down": "time with the fault",
+    "lasts": "how long it lasts", "at": "when it begins", "lose": "share of messages lost", "crash": "nodes that crash",
+}  # fmt: skip
+LISTS = {"tiers": "tier ", "faults": "fault ", "links": "link ", "nodes": ""}  # what stands before a number or a name
 
 
 @final
@@ -45,15 +54,17 @@ class Control:
     """A field of a network that can be changed on a page, with the kind of control that suits its type.
 
     `key` is where the field is, such as "updates.rate"; the control of a law is followed by those of its parameters.
-    `value` is None where the network does not set the field, and `about` describes it. `low` and `high` are the values
-    at the ends of a slider, `options` those of a choice or the families of a law, and `usual` says that the field is
-    not in the file and has its default.
+    `value` is None where the network does not set the field; in a control of a number it is a text if that is what the
+    user gave. `about` describes the field, and `label` is its name in words, such as "rate of updates". `low` and
+    `high` are the values at the ends of a slider, `options` those of a choice or the families of a law, and `usual`
+    says that the field is not in the file and has its default.
     """
 
     key: str
     kind: Literal["number", "whole", "choice", "law", "text"]
     value: Any
     about: str = ""
+    label: str = ""
     low: float = 0.0  # of a slider
     high: float = 0.0
     options: tuple[str, ...] = ()
@@ -80,11 +91,25 @@ class Control:
             return float(f"{self.low * (self.high / self.low) ** share:.3g}")
         return float(f"{self.low + (self.high - self.low) * share:.3g}")
 
+    @property
+    def number(self) -> float | None:
+        """The value of a field that is a number, with a slider; None if it has no value, or one that is no number."""
+        is_number = self.kind in ("number", "whole") and isinstance(self.value, int | float)
+        return float(self.value) if is_number else None
+
+    def values(self, count: int) -> list[float | int]:
+        """Return at most `count` values of a number from one end of its slider to the other, in order and without
+        repetition: evenly over the positions of the slider.
+        """
+        low, high = self.slider_ends
+        positions = [low + (high - low) * at / (count - 1) for at in range(count)]
+        return sorted(set(map(self.value_at, positions)))
+
     def position(self) -> float:
         """Return the position of the slider, within `slider_ends`, that shows the value: at an end if the value is
-        beyond it, the lowest if the value is None.
+        beyond it, the lowest if the value is no number.
         """
-        value = min(max(float(self.low if self.value is None else self.value), self.low), self.high)
+        value = min(max(self.low if self.number is None else self.number, self.low), self.high)
         if self.kind == "whole":
             return value
         if self.logarithmic:
@@ -162,8 +187,11 @@ def _with_old_range(control: Control, before: Control | None) -> Control:
     """Return the control with the slider range of `before`, its control without assignments, if its value is within
     that.
 
-    Return it as it is if `before` is None or of another kind, or the control has no value.
+    Return it as it is if `before` is None or of another kind, or the control has no value. A text in the place of a
+    number becomes the value of `before`, so that the field stays what it is while somebody corrects it.
     """
+    if before is not None and before.kind in ("number", "whole") and control.kind == "text":
+        return replace(before, value=control.value)
     if before is None or before.kind != control.kind or control.value is None:
         return control
     inside = before.low <= float(control.value) <= before.high if control.kind in ("number", "whole") else True
@@ -213,7 +241,7 @@ def _field_controls(schema: Schema, value: Any, path: tuple[str, ...], defs: Sch
     control.
     """
     chosen, key = _matching_schema(schema, value, defs), ".".join(path)
-    about = {"about": schema.get("description", chosen.get("description", "")), "usual": usual}
+    about = {"about": schema.get("description", chosen.get("description", "")), "usual": usual, "label": _label(path)}
     inner = _children(chosen, value)
     if inner is not None:
         for name, below, item in inner:
@@ -231,6 +259,17 @@ def _field_controls(schema: Schema, value: Any, path: tuple[str, ...], defs: Sch
         yield from _law_controls(path, value, usual)
     elif not (isinstance(value, list | Mapping) and value):  # what is long is edited in the file
         yield Control(key, "text", str(value) if value else None, **about)
+
+
+def _label(path: tuple[str, ...], before: str = "") -> str:
+    """Return the label of the field to which the keys in `path` lead: its name in words, with the words `before` it.
+
+    What it is a part of stands in front, as in "tier 2: peers per poll".
+    """
+    is_item = path[0] in LISTS and len(path) > 2
+    heads = [LISTS[path[0]] + path[1], *path[2:-1]] if is_item else path[:-1]
+    last = LABELS.get(path[-1], path[-1].replace("_", " "))
+    return ": ".join([*heads, before + last])
 
 
 def _matching_schema(schema: Schema, value: Any, defs: Schema) -> Schema:
@@ -318,7 +357,9 @@ def _law_controls(path: tuple[str, ...], text: Any, usual: bool) -> Iterator[Con
         annotation = signature[part.value].annotation if part.value in signature else ""
         whole = annotation in (int, "int")
         about = "events per unit of time" if part.value == "rate" else f"{part.value} of {call.value}"
-        control = Control(".".join((*path, part.value)), "whole" if whole else "number", value, about, usual=usual)
+        label = _label(path, f"{part.value} of ")
+        kind: Literal["number", "whole"] = "whole" if whole else "number"
+        control = Control(".".join((*path, part.value)), kind, value, about, label, usual=usual)
         ratio = RATE_REACH if part.value in SPEED else RATE_REACH / 4
         low, high = (1, max(LARGE_NUMBER, 2 * value)) if whole else (value / ratio, value * ratio)
         yield replace(control, value=int(value) if whole else value, low=low, high=high)

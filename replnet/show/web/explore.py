@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, final
 
 from fastapi import Request
 from nicegui import background_tasks, ui
 
-from replnet.show import result_table
+from replnet.measure import METRICS, PLAIN_METRICS
+from replnet.show import Table, result_table
 from replnet.show.web import controls, series
-from replnet.show.web.answers import NetworkQuestion, best_size, emulate_rows, predict_rows, smallest_size
+from replnet.show.web.answers import (
+    NetworkQuestion,
+    best_size,
+    curve_rows,
+    emulate_rows,
+    fault,
+    predict_rows,
+    smallest_size,
+)
 from replnet.show.web.controls import Control
 from replnet.show.web.desk import LatestOnly
+from replnet.show.web.drafts import Draft, Drafts
 from replnet.show.web.field_controls import Field, FieldPanel
+from replnet.show.web.field_curve import MOST_POINTS, Points, Variant, field_chart, left_out
 from replnet.show.web.frame import (
     address,
     chart,
@@ -35,8 +47,13 @@ from replnet.workers import Failure
 SETTLING_TIME = 0.3  # seconds without a change after which it is worth to emulate
 SLOW_AFTER = 0.1  # seconds after which a prediction is called slow
 PREDICTION_PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
+CURVE_STRIDES = (8, 4, 2, 1)  # between the points of a curve, as it gets finer
+CURVE_PATIENCE = 3.0  # seconds after which a curve does not get finer, as that takes longer still
 RUN_LENGTHS = (0.05, 1.0)  # of the runs that emulate a network, one after another, as shares of the usual length
 TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "95 % interval", "verdict", "note")
+KEPT_COLUMNS = ("group", "metric", "predicted", "kept", "change", "measured", "95 % interval", "verdict", "note")
+DEFAULT_METRIC = "freshness"
+FIRST_CHOICES = ("downloads.rate", "polls.rate")  # of the field below the curve, before the user moves one
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -52,7 +69,11 @@ def page(opened: Opened) -> Callable[..., Any]:
         with page_frame("/", f"Explore: {source}") as body:
             body.classes("two")
             try:
-                explorer = Explorer(opened, source, controls.read_assignments(overrides), _share(target))
+                now = Draft(controls.read_assignments(overrides), _share(target))
+                kept = [Draft(controls.read_assignments(list(filter(None, parameters.getlist("kept")))), now.target)]
+                drafts = Drafts(now, _start(opened, source), kept[0] if "kept" in parameters else None)
+                metric = _metric(parameters.get("metric", DEFAULT_METRIC))
+                explorer = Explorer(opened, source, drafts, metric, parameters.get("over", ""))
                 explorer.build()
             except ValueError as error:
                 ui.label(str(error)).classes("rn-bad").props("role=alert")
@@ -62,45 +83,61 @@ def page(opened: Opened) -> Callable[..., Any]:
     return explore
 
 
+def _start(opened: Opened, source: str) -> Draft:
+    """Return the draft to which a reset goes back: the network as its file, or the command, has it."""
+    overrides = opened.overrides if source == opened.network else ()
+    return Draft(controls.read_assignments(overrides), 0.9)
+
+
+def _metric(name: str) -> str:
+    """Return the name of a metric that a page can show; raise a FieldError if it is another."""
+    if name not in METRICS and name not in PLAIN_METRICS:
+        raise FieldError("metric", f"{name!r} is not known", "one of " + ", ".join((*METRICS, *PLAIN_METRICS)))
+    return name
+
+
 @final
 class Explorer:
-    """The page of a network: controls for its fields, its predicted and emulated freshness, its command and YAML.
+    """The page of a network: controls for its fields, a metric over one of them, its numbers, its command and YAML.
 
-    `source` is the network's file or shipped name, `assignments` are the texts of changed fields by key, and `target`
-    is the freshness that the user wants. Raises a ValueError if these make no network that is open.
+    `source` is the network's file or shipped name, `drafts` what the user makes of it, `metric` what is drawn, and
+    `over` the key of the field below the curve, empty for a suitable one. Raises a ValueError if these make no network
+    that is open.
     """
 
-    def __init__(self, opened: Opened, source: str, assignments: dict[str, str], target: float) -> None:
-        self.opened, self.source, self.assignments, self.target = opened, source, assignments, target
+    def __init__(self, opened: Opened, source: str, drafts: Drafts, metric: str, over: str) -> None:
+        self.opened, self.source, self.drafts, self.metric, self.over = opened, source, drafts, metric, over
         self.document = opened.document(source)
         self.question = self._current_question()
-        self.controls = controls.controls(self.document, assignments)
+        self.controls = controls.controls(self.document, drafts.now.assignments)
         # A run may begin with compiling, which must not be given up.
-        self.desks = {name: LatestOnly(PREDICTION_PATIENCE) for name in ("predict", "size", "best")} | {
-            "emulate": LatestOnly(120.0)
-        }
-        self.change = 0
+        self.desks = {name: LatestOnly(PREDICTION_PATIENCE) for name in ("predict", "curve", "kept", "size", "best")}
+        self.desks["emulate"] = LatestOnly(120.0)
+        self.change, self.last_key = 0, ""
+        self.rows, self.kept_rows = list[dict[str, Any]](), list[dict[str, Any]]()
+        # The points of the curves, of the network and of the kept one, and what they are the curves of.
+        self.curves, self.curves_of = tuple[Points, Points](((), ())), object()
 
     # ---- What is on the page
 
     def build(self) -> None:
         """Put the controls, the chart and the numbers on the page, and ask for the first prediction."""
+        with ui.element("section").classes("rn-tools").props("aria-label=View"):
+            self._build_tools()
         with ui.element("section").classes("rn-stack rn-side").props("aria-label=Fields"):
-            ui.select(
-                self.opened.networks, value=self.source, label="network",
-                on_change=lambda event: ui.navigate.to(address("/", *network_pairs(event.value, []))),
-            ).classes("rn-wide").props("dense options-dense")  # fmt: skip
             self.wanted = Field(self._target, self._set_target)
             self.panel = FieldPanel(self._set, self._set_family)
             self.panel.show(self.controls)
-        with ui.element("section").classes("rn-stack rn-main rn-sticky").props("aria-label=Freshness"):
+        with ui.element("section").classes("rn-stack rn-main rn-sticky").props("aria-label=Curve"):
             self.status = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
             self.error = ui.label("").classes("rn-bad").props("role=alert")
-            self.chart = chart(series.by_group([]), "Freshness by group, predicted and measured")
+            self.chart = chart(series.by_group([]), "Predicted and measured")
         # There are no numbers before there is a network that can be.
         self.numbers = ui.element("section").classes("rn-stack rn-main").props("aria-label=Numbers")
         self.numbers.set_visibility(False)
         with self.numbers:
+            self.legend = ui.label("").classes("rn-quiet")
+            self.kept_line = ui.label("").classes("rn-quiet")
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
             self.table = table("Rows")
             self.command, self.yaml = copyable_text("Command", ""), copyable_text("YAML", "")
@@ -108,35 +145,65 @@ class Explorer:
         self.client = ui.context.client
         self.client.on_delete(self._leave)
         ui.timer(0.0, self._answer, once=True)
+        ui.timer(0.0, self._answer_kept, once=True)
+
+    def _build_tools(self) -> None:
+        """Put the choices of the network, the metric and the field below the curve on the page, and the buttons."""
+        self.networks = ui.select(
+            self.opened.networks, value=self.source, label="network",
+            on_change=lambda event: ui.navigate.to(address("/", *network_pairs(event.value, []))),
+        )  # fmt: skip
+        metrics = dict.fromkeys((self.metric, DEFAULT_METRIC, *PLAIN_METRICS))
+        self.metrics = ui.select(_in_words(metrics), value=self.metric, label="metric", on_change=self._set_metric)
+        self.fields = ui.select({}, label="over the field", on_change=self._set_over)
+        for choice in (self.networks, self.metrics, self.fields):
+            choice.classes("rn-choice").props("dense options-dense")
+        actions = {
+            "Undo": self.drafts.undo, "Reset": self.drafts.reset, "Keep this one": self.drafts.keep,
+            "Swap with the kept one": self.drafts.swap, "Forget the kept one": self.drafts.forget,
+        }  # fmt: skip
+        self.buttons = [
+            ui.button(words, on_click=partial(self._act, act)).props("no-caps outline dense").classes("rn-button")
+            for words, act in actions.items()
+        ]
+        self._show_tools()
 
     @property
     def _target(self) -> Control:
         """The control of the freshness that the user wants."""
-        return Control("target", "number", self.target, "the freshness that is wanted", 0.0, 1.0)
+        about = "the freshness that is wanted, from which sizes are computed"
+        return Control("target", "number", self.drafts.now.target, about, "wanted freshness", 0.0, 1.0)
+
+    @property
+    def _field(self) -> Control | None:
+        """The control of the field below the curve; None if no field is a number."""
+        numbers = {control.key: control for control in self.controls if control.kind in ("number", "whole")}
+        known = {key: control for key, control in numbers.items() if control.number is not None}
+        first = next((key for key in FIRST_CHOICES if key in known), next(iter(known), ""))
+        return numbers.get(self.over) or numbers.get(first)
 
     # ---- What the user does
 
     def _set_target(self, text: str) -> None:
         """Set the wanted freshness to the number in `text` and ask again, or show what is wrong with the text."""
+        self.last_key = "target"
         try:
-            self.target = _share(text)
+            self.drafts.change(self.drafts.now._replace(target=_share(text)), "target", time.monotonic())
         except ValueError as error:
-            self._fail(str(error))
+            self._fail(*fault(error))
             return
-        self.wanted.show(self._target)
-        self._update_question()
+        self._show_draft()
 
     def _set(self, key: str, text: str) -> None:
         """Set the field at `key` to a text that the user gives, show the fields that the network has now, and ask
         again; or show what is wrong with it.
         """
-        self.assignments = controls.assign(self.assignments, key, text)
-        try:
-            self.controls = controls.controls(self.document, self.assignments)
-            self.panel.show(self.controls)
-            self._update_question()
-        except ValueError as error:
-            self._fail(str(error))
+        assignments = controls.assign(self.drafts.now.assignments, key, text)
+        self.drafts.change(self.drafts.now._replace(assignments=assignments), key, time.monotonic())
+        self.last_key = key
+        if any(control.key == key and control.number is not None for control in self.controls):
+            self.over = key
+        self._show_draft()
 
     def _set_family(self, key: str, family: str) -> None:
         """Give the law at `key` another family, at its present rate.
@@ -151,28 +218,66 @@ class Explorer:
             text = ""
         self._set(key, controls.family_text(text, family))
 
-    def _update_question(self) -> None:
-        """Ask about the fields as they are now, in the background, and let the link to the page Watch lead to a run of
-        them.
+    def _set_metric(self, event: Any) -> None:
+        """Draw, and ask for, the metric that the user chooses."""
+        self.metric = event.value
+        self._show_draft()
+        background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
 
-        Raise a ValueError if the network reads files that are not open.
-        """
-        self.question = self._current_question()
-        with_attributes(self.watch, href=self._address("/watch"))
-        background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
+    def _set_over(self, event: Any) -> None:
+        """Draw the metric over the field that the user chooses."""
+        field = self._field
+        if event.value and (field is None or event.value != field.key):
+            self.over = event.value
+            self._show_draft()
+
+    def _act(self, act: Callable[[], None]) -> None:
+        """Change the drafts by `act`, a method of theirs, and show them."""
+        kept = self.drafts.kept
+        act()
+        self.last_key = ""
+        self._show_draft()
+        if self.drafts.kept != kept:
+            background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
 
     # ---- What follows
+
+    def _show_draft(self) -> None:
+        """Show the fields and the tools of the draft that is, and ask about it; or show what is wrong with it."""
+        try:
+            self.controls = controls.controls(self.document, self.drafts.now.assignments)
+            self.panel.show(self.controls)
+            self.wanted.show(self._target)
+            self._show_tools()
+            self.question = self._current_question()
+        except ValueError as error:
+            self._show_tools()
+            self._fail(*fault(error))
+            return
+        with_attributes(self.watch, href=self._address("/watch"))
+        background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
 
     def _current_question(self) -> NetworkQuestion:
         """Return the question about the network as it is now; raise a ValueError if it reads files that are
         not open.
         """
-        texts = controls.override_texts(self.assignments)
-        return self.opened.question(self.source, self.document, texts, self.target)
+        return self._question_of(self.drafts.now)
+
+    def _question_of(self, draft: Draft) -> NetworkQuestion:
+        """Return the question about a draft of the network; raise a ValueError if it reads files that are not open."""
+        texts = controls.override_texts(draft.assignments)
+        question = self.opened.question(self.source, self.document, texts, draft.target)
+        return question._replace(metric=self.metric)
 
     def _address(self, path: str) -> str:
         """Return the address of the page at `path` for the network, and the wanted freshness, as they are now."""
-        return address(path, *network_pairs(self.source, self.question.overrides), ("target", f"{self.target:.6g}"))
+        pairs = [*network_pairs(self.source, self.question.overrides), ("target", f"{self.question.target:.6g}")]
+        if path == "/":
+            pairs += [("metric", self.metric)] if self.metric != DEFAULT_METRIC else []
+            pairs += [("over", self.over)] if self.over else []
+            if self.drafts.kept is not None:
+                pairs += [("kept", text) for text in controls.override_texts(self.drafts.kept.assignments) or [""]]
+        return address(path, *pairs)
 
     async def _answer(self) -> None:
         """Show the prediction for the network as it is now, or what is wrong with it; then start, in the background,
@@ -186,12 +291,57 @@ class Explorer:
         if change != self.change or reply is None:
             return
         if reply["error"]:
-            self._fail(reply["error"])
+            self._fail(reply.get("field", ""), reply["error"])
             return
         for size in self.sizes:
             size.set_text("")
         self._show("Predicted.", reply["answer"])
         background_tasks.create(self._answer_later(change, question), name=f"later {id(self)} {change}")
+        await self._answer_curve(question)
+
+    async def _answer_curve(self, question: NetworkQuestion) -> None:
+        """Compute the curves, at first of few points and then of more, and draw them; stop once others are wanted.
+
+        Do nothing if those that there are, or are being computed, are the same ones, as while the point moves on them.
+        """
+        field = self._field
+        if field is None:
+            return
+        questions = [question, *([self._question_of(self.drafts.kept)] if self.drafts.kept else [])]
+        others = tuple(tuple(_without(field.key, each.overrides)) for each in questions)
+        wanted = (self.metric, field.key, field.low, field.high, others)
+        if wanted == self.curves_of:
+            return
+        self.curves, self.curves_of = ((), ()), wanted
+        values, known = field.values(MOST_POINTS), [dict[float, Any]() for _ in questions]
+        for stride in CURVE_STRIDES:
+            more, begin = [value for value in values[::stride] if value not in known[0]], time.monotonic()
+            work = partial(curve_rows, key=field.key, values=more)
+            reply = _as_reply(await self.desks["curve"].ask(work, questions)) if more else {"answer": (), "error": ""}
+            if wanted != self.curves_of or reply is None:
+                return
+            for points, new in zip(known, reply["answer"], strict=False):
+                points.update(new)
+            drawn = [[(x, groups) for x, groups in sorted(points.items()) if groups] for points in known]
+            self.curves = drawn[0], drawn[-1] if len(drawn) > 1 else []
+            self._draw()
+            # The first few have to wait for a process that starts.
+            if reply["error"] or (stride != CURVE_STRIDES[0] and time.monotonic() - begin > CURVE_PATIENCE):
+                return
+
+    async def _answer_kept(self) -> None:
+        """Predict the kept draft, if there is one, and show its numbers beside those of the network as it is."""
+        draft, self.kept_rows = self.drafts.kept, []
+        if draft is not None:
+            try:
+                reply = _as_reply(await self.desks["kept"].ask(predict_rows, self._question_of(draft)))
+            except ValueError:  # it reads files that are not open
+                return
+            if reply is None or draft != self.drafts.kept:
+                return
+            self.kept_rows = reply["answer"]
+        if self.rows:
+            self._draw()
 
     async def _answer_later(self, change: int, question: NetworkQuestion) -> None:
         """Wait until the fields have settled; then show the command and the YAML, find both sizes, and emulate.
@@ -231,7 +381,7 @@ class Explorer:
             if change != self.change or reply is None:
                 return
             if reply["error"]:
-                self._fail(reply["error"])
+                self._fail(reply.get("field", ""), reply["error"])
                 return
             self._show("Predicted and emulated.", reply["answer"])
 
@@ -242,10 +392,50 @@ class Explorer:
         error.
         """
         self.error.set_text("")
+        self.panel.mark("", "")
+        self.wanted.mark("")
         self.numbers.set_visibility(True)
         self.status.set_text(words)
-        redraw(self.chart, series.by_group(rows))
-        fill_table(self.table, result_table(rows).select(TABLE_COLUMNS))
+        self.rows = rows
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the chart and fill the table, with the rows and the curves that there are."""
+        field, kept, metric = self._field, self.drafts.kept, self.metric
+        over = "" if field is None else f" over {field.label}"
+        about = f"Predicted and measured {metric.replace('_', ' ')}{over}"
+        if field is None:
+            redraw(self.chart, series.by_group(self.rows, metric), about)
+            self.legend.set_text("")
+        else:
+            now = Variant(self.rows, self.curves[0], field.number)
+            beside = Variant(self.kept_rows, self.curves[1], self._kept_value(field)) if kept else None
+            redraw(self.chart, field_chart(field, metric, now, beside), about)
+            marks = "Lines: predicted. ◇: predicted for this network; in it, filled: measured, with its 95 % interval."
+            dashed = "Dashed: the kept one." if kept else ""
+            self.legend.set_text(" ".join(filter(None, [marks, dashed, left_out(metric, now)])))
+        self.kept_line.set_text(f"Kept: {controls.command(self.source, kept.assignments)}" if kept else "")
+        fill_table(self.table, _rows_table(self.rows, self.kept_rows) if kept else _rows_table(self.rows))
+
+    def _kept_value(self, field: Control) -> float | None:
+        """Return the value that a field has in the kept draft; None if it has none that is a number."""
+        assert self.drafts.kept is not None
+        try:
+            others = controls.controls(self.document, self.drafts.kept.assignments)
+        except ValueError:
+            return None
+        return next((control.number for control in others if control.key == field.key), None)
+
+    def _show_tools(self) -> None:
+        """Show the fields to choose from below the curve, and which of the buttons can be pressed."""
+        field = self._field
+        labels = {control.key: control.label for control in self.controls if control.number is not None}
+        self.fields.set_options(labels, value=field.key if field is not None and field.key in labels else None)
+        usable = (self.drafts.can_undo, not self.drafts.is_start, True, *2 * (self.drafts.kept is not None,))
+        for button, enabled in zip(self.buttons, usable, strict=True):
+            button.set_enabled(enabled)
+        for button in self.buttons[3:]:
+            button.set_visibility(self.drafts.kept is not None)
 
     def _say_slow(self, change: int) -> None:
         """Say that the prediction takes longer, unless the fields have changed since `change`."""
@@ -254,21 +444,49 @@ class Explorer:
 
     def _show_command(self) -> None:
         """Show the command, the YAML and, in the browser, the address of the network as it is now."""
-        self.command.set_text(controls.command(self.source, self.assignments))
-        self.yaml.set_text(controls.yaml_of(self.document, self.assignments))
+        self.command.set_text(controls.command(self.source, self.drafts.now.assignments))
+        self.yaml.set_text(controls.yaml_of(self.document, self.drafts.now.assignments))
         replace_address(self.client, self._address("/"))
 
-    def _fail(self, words: str) -> None:
-        """Show `words` as what is wrong with the network; answers that are still computed will be dropped."""
+    def _fail(self, key: str, words: str) -> None:
+        """Show `words` as what is wrong with the field at `key`, there if it is on the page, else at the field that was
+        changed last, else by the chart; answers that are still computed will be dropped.
+        """
         self.change += 1
-        self.status.set_text("This network cannot be:")
-        self.error.set_text(words)
+        at_target = key == "target" == self.last_key
+        self.wanted.mark(words if at_target else "")
+        marked = at_target or self.panel.mark(key, words) or self.panel.mark(self.last_key, words)
+        self.status.set_text("This network cannot be: see the field that is marked." if marked else "This cannot be:")
+        self.error.set_text("" if marked else f"{key}: {words}".removeprefix(": "))
 
     async def _leave(self) -> None:
         """End the processes that answer, as the browser has left the page."""
         self.change += 1
         for desk in self.desks.values():
             await desk.close()
+
+
+def _in_words(names: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words of each of the names of metrics."""
+    return {name: name.replace("_", " ") for name in names}
+
+
+def _without(key: str, overrides: tuple[str, ...]) -> list[str]:
+    """Return the overrides `key=value` without those of the field at `key`."""
+    return [text for text in overrides if text.partition("=")[0] != key]
+
+
+def _rows_table(rows: list[dict[str, Any]], kept: list[dict[str, Any]] | None = None) -> Table:
+    """Return the table of rows, as dictionaries; with `kept`, those of another network, and the change against it."""
+    if kept is None:
+        return result_table(rows).select(TABLE_COLUMNS)
+    before = {(row["group"], row["metric"]): row["predicted"] for row in kept}
+    values = [before.get((row["group"], row["metric"])) for row in rows]
+    changes = [
+        None if value is None or row["predicted"] is None else row["predicted"] - value
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return result_table(rows, more={"kept": values, "change": changes}).select(KEPT_COLUMNS)
 
 
 def _as_reply(answer: Any) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from replnet.show.web.controls import Control
-from replnet.show.web.frame import slider
+from replnet.show.web.frame import slider, with_attributes
 
 Change = Callable[[str], None]
 
@@ -23,11 +23,14 @@ Change = Callable[[str], None]
 class TextBox(Element, component="static/text_box.js"):
     """A box for a text; `on_text` is called with the text, without spaces at its ends, on Enter and when the focus
     leaves the box.
+
+    `label` names it, and `hint` is shown below it while it has the focus.
     """
 
-    def __init__(self, label: str, text: str, on_text: Change) -> None:
+    def __init__(self, label: str, text: str, on_text: Change, hint: str = "") -> None:
         super().__init__()
         self.props["label"], self.props["text"], self.props["serial"] = label, text, 0
+        self.props["hint"], self.props["error"] = hint, ""
         self._on_text = on_text
         self.on("told", self._hear)
 
@@ -41,6 +44,12 @@ class TextBox(Element, component="static/text_box.js"):
         if text != self.text:
             self.props["text"] = text
             self.props["serial"] += 1
+            self.update()
+
+    def mark(self, error: str) -> None:
+        """Show below the box what is wrong with its text; nothing if `error` is empty."""
+        if error != self.props["error"]:
+            self.props["error"] = error
             self.update()
 
     def _hear(self, event: Any) -> None:
@@ -70,18 +79,21 @@ class Field:
         self.element = ui.element("div").classes("rn-field")
         if "." in control.key:
             self.element.classes("inner")
+        hint = f"{control.key}: {control.about}"
         with self.element, ui.element("div").classes("row"):
             if control.kind == "choice":
-                self._choose(control.key, control.options, control.value, change)
+                self._choose(control.label, control.label, control.options, control.value, change)
+                with self._choice:
+                    ui.tooltip(hint)
                 return
-            with TextBox(control.key, _text(control.value), change) as self._box:
-                ui.tooltip(control.about)
+            with TextBox(control.label, _text(control.value), change, hint) as self._box:
+                ui.tooltip(hint)
             if control.kind == "law":
                 assert choose is not None
-                self._choose("family", _families(control), _family(control), choose)
+                self._choose("family", f"family of {control.label}", _families(control), _family(control), choose)
             elif control.kind in ("number", "whole"):
                 (low, high), self._position = control.slider_ends, control.position()
-                self._slider = slider(control.key, high, self._position, self._take_position, low)
+                self._slider = slider(control.label, high, self._position, self._take_position, low)
 
     def show(self, control: Control) -> None:
         """Show the value, the options and the range of `control`, which is the field's control as it is now."""
@@ -102,10 +114,19 @@ class Field:
                 self._position = control.position()
                 self._slider.set_value(self._position)
 
-    def _choose(self, label: str, options: Sequence[str], value: Any, change: Change) -> None:
+    def mark(self, error: str) -> None:
+        """Show at the field what is wrong with it; nothing if `error` is empty."""
+        if self._box is not None:
+            self._box.mark(error)
+        else:
+            self._choice.props["error"], self._choice.props["error-message"] = bool(error), error
+            self._choice.update()
+
+    def _choose(self, label: str, about: str, options: Sequence[str], value: Any, change: Change) -> None:
         """Add a box to choose one of `options` from, with a label and `value` chosen at first.
 
-        `change` is called with an option that the user chooses, not with one that the server sets.
+        `about` names it for users who do not see what stands around it. `change` is called with an option that the user
+        chooses, not with one that the server sets.
         """
 
         def pass_on(event: Any) -> None:
@@ -113,7 +134,7 @@ class Field:
                 change(event.value)
 
         self._choice = ui.select(list(options), value=value, label=label, on_change=pass_on)
-        self._choice.props("dense options-dense")
+        with_attributes(self._choice.props("dense options-dense hide-bottom-space"), aria_label=about)
 
     def _take_position(self, position: float) -> None:
         """Set the field to the value at the position to which the user has moved the slider."""
@@ -129,8 +150,9 @@ class FieldPanel:
         """`change` is called with the key of a field and its text, `choose` with the key of a law and its family."""
         self._change, self._choose = change, choose
         self._fields: dict[tuple[str, str], Field] = {}
+        self._marked: Field | None = None
         self._main = ui.element("div").classes("rn-stack")
-        with ui.expansion("More fields").classes("rn-wide").props("dense"):
+        with ui.expansion("More fields").classes("rn-wide").props("dense") as self._expansion:
             self._more = ui.element("div").classes("rn-stack")
 
     def show(self, controls: Sequence[Control]) -> None:
@@ -150,6 +172,24 @@ class FieldPanel:
             elif field.control != control:
                 field.show(control)
             before = field.element
+
+    def mark(self, key: str, error: str) -> bool:
+        """Show at the field at `key`, or at the one that this is a part of, what is wrong with it; at no other.
+
+        Return whether there is such a field. An empty `error` marks none.
+        """
+        if self._marked is not None and not self._marked.element.is_deleted:
+            self._marked.mark("")
+        fields = {name: field for (name, _), field in self._fields.items()}
+        while key and key not in fields:
+            key = key.rpartition(".")[0]
+        self._marked = fields.get(key) if error else None
+        if self._marked is None:
+            return False
+        self._marked.mark(error)
+        if self._marked.control.usual:
+            self._expansion.open()
+        return True
 
     def _add(self, control: Control) -> Field:
         """Make a field for the control, the last of those that the file sets, or of those that it leaves out; return

@@ -50,9 +50,10 @@ def with_attributes(element: Any, **attributes: str) -> Any:
 
 @contextmanager
 def page_frame(path: str, heading: str) -> Iterator[Any]:
-    """Begin a page with its navigation, in which the page at `path` is the current one, and with a heading; yield the
-    element for its content.
+    """Begin a page with its navigation, in which the page at `path` is the current one, with a heading, and with the
+    same words as its title; yield the element for its content.
     """
+    ui.page_title(f"{heading} · replnet")
     with ui.element("header").classes("rn-head"):
         with ui.element("b"):
             ui.label("replnet")
@@ -71,14 +72,23 @@ def chart(options: dict[str, Any], about: str) -> Any:
     """Add a chart to the page and return it; `options` are those of ECharts, and `about` describes it for users who do
     not see it.
     """
-    return with_attributes(ui.echart(options, renderer="svg").classes("rn-chart"), aria_label=about)
+    return ui.echart(_described(options, about), renderer="svg").classes("rn-chart")
 
 
-def redraw(chart: Any, options: dict[str, Any]) -> None:
-    """Show other options of ECharts in a chart, in place of all that it has."""
+def redraw(chart: Any, options: dict[str, Any], about: str = "") -> None:
+    """Show other options of ECharts in a chart, in place of all that it has.
+
+    `about` describes it for users who do not see it; if it is empty, the description stays.
+    """
+    described = _described(options, about or chart.options["aria"]["label"]["description"])
     chart.options.clear()
-    chart.options.update(options)
+    chart.options.update(described)
     chart.update()
+
+
+def _described(options: dict[str, Any], about: str) -> dict[str, Any]:
+    """Return the options of a chart with a description, which ECharts makes its name for users who do not see it."""
+    return {**options, "aria": {"enabled": True, "label": {"description": about}}}
 
 
 def slider(about: str, high: float, position: float, on_move: Callable[[float], None], low: float = 0) -> Any:

@@ -49,8 +49,10 @@ class Nonces(Extension):
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """Return the source of a template with a nonce at its script and style tags, and no style attribute."""
-        source = source.replace(' style="display: none"', " hidden")
+        """Return the source of a template with a nonce at its script and style tags, the language of the pages, and no
+        style attribute.
+        """
+        source = source.replace(' style="display: none"', " hidden").replace("<html", '<html lang="en"')
         return re.sub(r"<(script|style)\b", r'<\1 nonce="{{ request.scope.nonce }}"', source)
 
 

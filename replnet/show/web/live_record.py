@@ -15,50 +15,94 @@ import json
 import math
 import os
 import secrets
+import select
+import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
 from replnet.network import Network
 from replnet.show.web.opened import RecordReader
 from replnet.show.web.outage_bands import Band
+from replnet.text import duration
 
 if TYPE_CHECKING:
     from replnet.engines.nodes import NodeStates
     from replnet.live import Glimpse
+    from replnet.run import Emulated
 
 BYTES_AT_ONCE = 1 << 20  # that are read
 PACE_SPAN = 10  # points over which messages are counted, as hosts report their counts in turns
 MOST_POINTS = 300  # of a curve; when there are more, every second one is dropped
+NO_RESULT = "There is no table: the terminal of the run says why."
 MOST_NODES = 600  # of a network whose nodes are recorded, and drawn, one by one
+STOP = b"stop"  # what an inbox sends to end a run
 SOURCES = "sources"  # the name of their group in a record
 
-GlimpseListener: TypeAlias = "Callable[[Glimpse], None]"
+
+class RunNames(NamedTuple):
+    """What a record says about its run besides the network: the network's `name`, the `command` that makes the run, and
+    the number of the `process` that Ctrl-C would end, None if pages must not end it.
+    """
+
+    name: str = ""
+    command: str = ""
+    process: int | None = None
 
 
 @contextmanager
-def record_run(record: IO[bytes], network: Network, engine: str, seed: int = 1) -> Iterator[GlimpseListener]:
-    """Write the record of a run to `record`; yield a function that adds a line of JSON for each glimpse it is called
-    with.
+def record_run(
+    record: IO[bytes],
+    network: Network,
+    engine: str,
+    seed: int = 1,
+    names: RunNames | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[RunRecorder]:
+    """Write the record of a run to `record`; yield what takes its glimpses, and its result.
 
-    The first line has the network, the engine and the seed; the last, written when the block ends, says that the run is
-    over.
+    The first line has the network, the engine, the seed and the names; the last, written when the block ends, says that
+    the run is over. `clock` returns the time in seconds.
+    """
+    recorder = RunRecorder(record, network, clock)
+    recorder.add({"network": network.data(), "engine": engine, "seed": seed, **(names or RunNames())._asdict()})
+    try:
+        yield recorder
+    finally:
+        recorder.add({"over": True})
+
+
+@final
+class RunRecorder:
+    """Writer of the record of a run of `network`: called with a glimpse, it adds the line of that.
+
+    `clock` returns the time in seconds. `stops` tells, after each line, whether somebody wants the run to end; Ctrl-C
+    is then raised in this process, once.
     """
 
-    def add(line: Mapping[str, Any]) -> None:
-        """Write a line, so that readers can see it at once."""
-        record.write(json.dumps(line).encode() + b"\n")
-        record.flush()
+    def __init__(self, record: IO[bytes], network: Network, clock: Callable[[], float]) -> None:
+        self._record, self._lines, self._clock, self._begin = record, _GlimpseLines(network), clock, clock()
+        self.stops: Callable[[], bool] = lambda: False
 
-    add({"network": network.data(), "engine": engine, "seed": seed})
-    lines = _GlimpseLines(network)
-    try:
-        yield lambda glimpse: add(lines.line(glimpse))
-    finally:
-        add({"over": True})
+    def __call__(self, glimpse: Glimpse) -> None:
+        """Add the line of a glimpse."""
+        self.add({**self._lines.line(glimpse), "seconds": self._clock() - self._begin})
+        if self.stops():
+            self.stops = lambda: False
+            signal.raise_signal(signal.SIGINT)
+
+    def end(self, result: Emulated) -> None:
+        """Add the line of the result: its rows, its verdict, and why it is incomplete."""
+        self.add({"rows": [row.data() for row in result.rows], "verdict": result.verdict, "why": result.incomplete})
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Write a line, so that readers can see it at once."""
+        self._record.write(json.dumps(line).encode() + b"\n")
+        self._record.flush()
 
 
 def file_reader(descriptor: int) -> RecordReader:
@@ -77,6 +121,15 @@ def file_reader(descriptor: int) -> RecordReader:
     return read
 
 
+def recorded_name(reader: RecordReader) -> str:
+    """Return the name of the network that a record names in its first line; "a run" as long as it names none.
+
+    `reader` returns the bytes of the record from an offset on.
+    """
+    first, end, _ = reader(0).partition(b"\n")
+    return (json.loads(first).get("name") if end else "") or "a run"
+
+
 class InboxAddress(NamedTuple):
     """The port of this machine at which an inbox listens, and the key that a sender must send first."""
 
@@ -93,6 +146,7 @@ class GlimpseInbox:
 
     def __init__(self) -> None:
         self._key, self._lines = secrets.token_hex(16), bytearray()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> InboxAddress:
         self._server = await asyncio.start_server(self._receive, "127.0.0.1", 0)
@@ -105,11 +159,17 @@ class GlimpseInbox:
         """Return the bytes of the record from an offset on, as far as they have come."""
         return bytes(self._lines[offset:])
 
+    def stop(self) -> None:
+        """Ask whoever sends the record to end its run."""
+        for writer in self._writers:
+            writer.write(STOP)
+
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Append what a connection brings to the record, if it begins with the key; close any other connection."""
         try:
             key = await reader.readuntil()
             if hmac.compare_digest(key.strip(), self._key.encode()):
+                self._writers.append(writer)
                 while piece := await reader.read(BYTES_AT_ONCE):
                     self._lines += piece
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -119,11 +179,13 @@ class GlimpseInbox:
 
 
 @contextmanager
-def connect_to_inbox(inbox: InboxAddress) -> Iterator[IO[bytes]]:
-    """Connect to the inbox at an address; yield a file for bytes, and what is written to it goes there."""
+def connect_to_inbox(inbox: InboxAddress) -> Iterator[tuple[IO[bytes], Callable[[], bool]]]:
+    """Connect to the inbox at an address; yield a file for bytes, and what is written to it goes there, and a function
+    that tells whether the inbox wants the run to stop.
+    """
     with socket.create_connection(("127.0.0.1", inbox.port)) as connection, connection.makefile("wb") as record:
         record.write(inbox.key.encode() + b"\n")
-        yield record
+        yield record, lambda: bool(select.select([connection], [], [], 0)[0] and connection.recv(len(STOP)))
 
 
 @final
@@ -157,9 +219,18 @@ class _GlimpseLines:
             "events": sum(map(int, glimpse.counts)),
             "messages": int(glimpse.messages),
             "slip": float(glimpse.slip),
+            "half_width": self._half_widths(glimpse),
             "faults": [*losses, *stalls],
             **(self._states(glimpse.states) if glimpse.states is not None else {}),
         }
+
+    @staticmethod
+    def _half_widths(glimpse: Glimpse) -> dict[str, float]:
+        """Return half the width of the interval of each group's freshness, by group, as far as it is known."""
+        if glimpse.half_width is None:
+            return {}
+        pairs = zip(glimpse.groups, map(float, glimpse.half_width), strict=True)
+        return {group: width for group, width in pairs if not math.isnan(width)}
 
     def _states(self, states: NodeStates) -> dict[str, Any]:
         """Return {"copies": {group: (copies, fresh copies)}}, with more if it is known.
@@ -203,14 +274,17 @@ class LiveRecord:
     """The contents of a record of a run so far: the run, its latest glimpse, and points of its curves.
 
     `reader` returns the bytes of the record from an offset on. There is nothing before the first `update`. `about` is
-    the line with the network, the engine and the seed, `latest` that of the last glimpse, `points` has at most some 300
-    glimpses evenly over the run, and `over` says whether the run has ended.
+    the line with the network, the engine, the seed and the names, `latest` that of the last glimpse, and `result` that
+    of the result, if there is one. `points` has at most some 300 glimpses evenly over the run, and `over` says whether
+    the run has ended.
     """
 
     def __init__(self, reader: RecordReader) -> None:
         self._reader, self._offset = reader, 0
         self.about: Mapping[str, Any] | None = None  # the network, the engine and the seed
         self.latest: Mapping[str, Any] | None = None
+        self.result: Mapping[str, Any] | None = None
+        self._first: Mapping[str, Any] | None = None  # glimpse, from which on the pace is counted
         self.over = False
         self.points: list[Mapping[str, Any]] = []  # glimpses, evenly over the run and not too many
         self._stride, self._count = 1, 0
@@ -233,12 +307,17 @@ class LiveRecord:
         """
         if "network" in line:
             self.about = line
+        elif "rows" in line:
+            self.result = line
         elif "over" in line:
             self.over = True
         else:
             if self.latest is not None and line["now"] < self.latest["now"]:
                 self.points, self._stride, self._count = [], 1, 0  # begun anew, as time ran too fast for the machine
+                self._first = None
             self.latest = line
+            if self._first is None and line["now"] > 0:
+                self._first = line
             if self._count % self._stride == 0 and line["now"] > 0:
                 self.points.append({name: value for name, value in line.items() if name != "nodes"})
             self._count += 1
@@ -256,6 +335,11 @@ class LiveRecord:
         """
         groups = dict.fromkeys(group for point in self._points for group in point["fresh"])
         return {group: [point["fresh"].get(group, math.nan) for point in self._points] for group in groups}
+
+    def half_widths(self) -> dict[str, list[float]]:
+        """Return half the width of the interval of each value of `curves`, by group; NaN where there is none."""
+        groups = dict.fromkeys(group for point in self._points for group in point.get("half_width", ()))
+        return {group: [point.get("half_width", {}).get(group, math.nan) for point in self._points] for group in groups}
 
     def pace(self) -> tuple[list[float], list[float]]:
         """Return two lists with an entry for each of the `times`: the messages of all nodes per unit of time shortly
@@ -297,12 +381,41 @@ class LiveRecord:
 
     @property
     def words(self) -> str:
-        """A line of text about how far the run is, and what went wrong in it so far."""
+        """A line of text about how far the run is, how fast, what went wrong in it so far, and how it ended."""
         if self.latest is None:
-            return "Starting …" if not self.over else "It ended before it began."
+            return "Starting …" if not self.over else f"It ended before it began. {NO_RESULT}"
         now = self.latest
         share = min(now["now"] / now["horizon"], 1.0) if now["horizon"] else 1.0
         parts = [f"t = {now['now']:.4g} of {now['horizon']:.4g} ({share:.0%})", f"{now['events']:,} events"]
+        parts += self._speed
         if now["messages"]:
             parts += [f"{now['messages']:,} messages", f"wakes {now['slip']:.2g} late on average"]
-        return " · ".join(["Over." if self.over else "Running.", *parts, *(words for *_, words in now["faults"])])
+        return " · ".join([self._state, *parts, *(words for *_, words in now["faults"])])
+
+    @property
+    def _state(self) -> str:
+        """A sentence about whether the run goes on, or how it ended."""
+        if not self.over:
+            return "Running." if self.result is None else "Ending."
+        if self.result is None:
+            return f"Over. {NO_RESULT}"
+        if self.result["why"]:
+            return f"Ended early: {self.result['why']}."
+        return f"Done. Overall: {self.result['verdict']}." if self.result["verdict"] else "Done."
+
+    @property
+    def _speed(self) -> list[str]:
+        """Texts with the events per second since the first glimpse and, while the run goes on, the time that is left;
+        none as long as that is not known.
+        """
+        first, now = self._first, self.latest
+        if first is None or now is None or not (seconds := now.get("seconds", 0.0) - first.get("seconds", 0.0)) > 0:
+            return []
+        rate = float(f"{(now['events'] - first['events']) / seconds:.2g}")
+        speed = [f"{rate:,.0f} events a second"]
+        done, left = now["now"] - first["now"], now["horizon"] - now["now"]
+        return (
+            speed
+            if self.over or done <= 0
+            else [*speed, f"{duration(float(f'{left * seconds / done:.2g}'), dated=True)} left"]
+        )

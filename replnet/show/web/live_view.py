@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -10,8 +12,9 @@ from nicegui import run, ui
 
 from replnet.network import Network
 from replnet.run import predict
+from replnet.show import result_table
 from replnet.show.web import series
-from replnet.show.web.frame import chart, redraw
+from replnet.show.web.frame import chart, copyable_text, fill_table, redraw, table
 from replnet.show.web.live_record import LiveRecord
 from replnet.show.web.network_chart import NetworkChart
 from replnet.show.web.opened import RecordReader
@@ -19,38 +22,93 @@ from replnet.show.web.outage_bands import Band, describe_bands, planned_bands, p
 
 SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks: drawing takes CPU time from a run that needs all of it
 LEGEND = "Solid: measured since time zero. Dashed: predicted, with messages that take no longer than the network says."
+INTERVALS = "Shaded: 95 % intervals, once there are 30 replications."
+LOST = "The process of the run is gone, without a result; this is how far it had come."
+TABLE_COLUMNS = ("group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "note")
 NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its level so far"
 
 
 @final
 class LiveView:
-    """The view of one run while it goes on; `reader` returns the bytes of the run's record from an offset on."""
+    """The view of one run while it goes on; `reader` returns the bytes of the run's record from an offset on.
 
-    def __init__(self, reader: RecordReader) -> None:
-        self.record = LiveRecord(reader)
+    `stop` ends the run with what there is; if it is None, so does an interrupt of the process that the record names,
+    provided that it is the one that has started these pages.
+    """
+
+    def __init__(self, reader: RecordReader, stop: Callable[[], None] | None = None) -> None:
+        self.record, self._end = LiveRecord(reader), stop
         self.lines, self.live = dict[str, float](), False
         self.planned = list[Band]()  # what is to go wrong
         self.network: NetworkChart | None = None
-        self.words = ui.label("Starting …").props("role=status aria-live=off")
+        self.facts = ui.label("").classes("rn-quiet")
+        with ui.element("div").classes("rn-tools"):
+            self.words = ui.label("Starting …").props("role=status aria-live=off")
+            self.button = ui.button("Stop", icon="stop", on_click=self._stop).props("no-caps outline dense")
+            self.button.classes("rn-button").set_visibility(False)
         self.bar = ui.linear_progress(0.0, show_value=False).props('aria-label="Share of the run" instant-feedback')
+        self.table = table("Rows of the run")
         self.body = ui.element("div").classes("rn-stack")
+        with ui.element("div").classes("rn-stack") as self.origin:
+            self.command = copyable_text("Command", "")
+        self.origin.set_visibility(False)
         self.charts: tuple[Any, Any, Any, Any] | None = None
         self.timer = ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
 
     async def _look(self) -> None:
         """Read the lines that are new in the record, and show them; look no more once the run is over."""
         record = self.record
+        is_child = self._is_child
         new = await run.io_bound(record.update)
         if not new:
+            if self._owner is not None and not is_child:
+                self.words.set_text(f"{LOST} {record.words}")
+                self._finish()
             return
         self.words.set_text(record.words)
+        self._show_names()
         if self.charts is None and record.about is not None and record.latest is not None:
             await self._build()
         if record.latest is not None:
             self.bar.set_value(record.latest["now"] / record.latest["horizon"])
             self._draw()
+        if record.result is not None:
+            fill_table(self.table, result_table(record.result["rows"]).select(TABLE_COLUMNS))
         if record.over:
-            self.timer.deactivate()
+            self._finish()
+
+    @property
+    def _owner(self) -> int | None:
+        """The process that the record names as that of the run; None if it names none."""
+        return None if self.record.about is None else self.record.about.get("process")
+
+    @property
+    def _is_child(self) -> bool:
+        """Whether the process of the run is still there, and the one that has started these pages."""
+        return self._owner == os.getppid()
+
+    def _show_names(self) -> None:
+        """Show the engine, the seed and the command that the record names, and a button if the run can be ended."""
+        about = self.record.about
+        if about is None:
+            return
+        self.facts.set_text(f"engine {about['engine']} · seed {about['seed']}")
+        self.command.set_text(about.get("command", ""))
+        self.origin.set_visibility(bool(about.get("command")))
+        self.button.set_visibility(self._end is not None or self._is_child)
+
+    def _stop(self) -> None:
+        """End the run with what there is."""
+        self.button.disable()
+        if self._end is not None:
+            self._end()
+        elif self._owner is not None and self._is_child:
+            os.kill(self._owner, signal.SIGINT)
+
+    def _finish(self) -> None:
+        """Look no more."""
+        self.button.set_visibility(False)
+        self.timer.deactivate()
 
     async def _build(self) -> None:
         """Put the charts on the page, empty at first, for the network that the record names; none if the server ends
@@ -64,7 +122,7 @@ class LiveView:
         network, self.lines, self.planned, limited = prepared
         self.network = network
         with self.body:
-            fresh = chart(series.over_time([0.0], {}, {}, 0.0), "Freshness by level so far, as the run goes")
+            fresh = chart(series.over_time([0.0], {}, {}, None), "Freshness by level so far, as the run goes")
             self.legend = ui.label(LEGEND).classes("rn-quiet")
             places = chart(network.by_share({}, {}), "The network by freshness")
             ui.label(f"{network.legend} · {NOW if self.live else SO_FAR}").classes("rn-quiet")
@@ -102,8 +160,9 @@ class LiveView:
         fresh, places, pace, queues = self.charts
         times, now = record.times, record.latest["now"]
         bands = [band._replace(end=min(band.end, now)) for band in self.planned if band.begin < now] + record.bands()
-        redraw(fresh, series.over_time(times, record.curves(), self.lines, times[-1], bands))
-        self.legend.set_text(f"{LEGEND} {describe_bands(bands)}")
+        widths = record.half_widths()
+        redraw(fresh, series.over_time(times, record.curves(), self.lines, None, bands, widths))
+        self.legend.set_text(" ".join(filter(None, [LEGEND, INTERVALS if widths else "", describe_bands(bands)])))
         if self.live:
             redraw(pace, series.pace(times, *record.pace()))
             redraw(queues, series.queues(times, record.lines()))

@@ -46,7 +46,7 @@ class Playback:
 
     The spans of clients are from one answer to the next, fresh throughout or not at all. `answers` has three arrays:
     the client of each answer, its instant, and whether it was fresh. `pulls` are the instants of all downloads, polls
-    and queries, and `bands` those spans in which nodes were down or the network was cut.
+    and queries, in order, and `bands` those spans in which nodes were down or the network was cut.
     """
 
     network: Network
@@ -169,7 +169,7 @@ def playback_of_events(
     if outages is not None:
         down = down_spans(outages, end)
         held, good = held.minus(down), good.minus(down)
-    answers, pulls = (node_[answered], at_[answered], fresh[answered]), at[np.isin(kind, PULL_EVENTS)]
+    answers, pulls = (node_[answered], at_[answered], fresh[answered]), np.sort(at[np.isin(kind, PULL_EVENTS)])
     return Playback(network, engine, end, held, good, answers, pulls, tuple(planned_bands(network, outages, end)))
 
 

@@ -29,6 +29,11 @@ TOOLTIP: Mapping[str, Any] = {
     "trigger": "item", "confine": True, "renderMode": "richText", "backgroundColor": "#fff",
     "textStyle": {"color": "#1d2732"},
 }  # fmt: skip
+# Of all curves at the place of the mouse.
+AXIS_TOOLTIP: Mapping[str, Any] = {
+    **TOOLTIP, "trigger": "axis",
+    ":valueFormatter": "value => value == null || Array.isArray(value) ? '-' : String(Number(value.toPrecision(4)))",
+}  # fmt: skip
 SHAPES, MARK_STRIDE = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
 # The size of the symbol at each point of a curve: one in MARK_STRIDE has one, others in each curve.
 MARK_SIZES = tuple(f"(value, about) => about.dataIndex % {MARK_STRIDE} == {at} ? 9 : 0" for at in range(MARK_STRIDE))
@@ -90,7 +95,9 @@ def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
     groups = [row["group"] for row in metric_rows]
     series = [predicted, *measured_marks("measured", EITHER_SERIES[1], measured)]
     return chart_with_axes(
-        {"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series
+        {"type": "category", "data": groups},
+        {"type": "value", "name": metric.replace("_", " "), "scale": True},
+        series,
     )
 
 
@@ -150,7 +157,8 @@ def measured_marks(
     return [
         {"name": name, "type": "scatter", "symbol": symbol, "symbolSize": 8, "itemStyle": {"color": colour},
          "data": [[x, number_or_none(row["measured"])] for x, row in places]},
-        {"name": name, "type": "custom", "silent": True, ":renderItem": WHISKER, "itemStyle": {"color": colour},
+        {"name": name, "type": "custom", "silent": True, "tooltip": {"show": False}, ":renderItem": WHISKER,
+         "itemStyle": {"color": colour},
          "encode": {"x": 0, "y": [1, 2]}, "data": [list(triple) for triple in ends if None not in triple]},
     ]  # fmt: skip
 
@@ -159,13 +167,15 @@ def over_time(
     middles: Sequence[float],
     levels: Mapping[str, Sequence[float]],
     predicted: Mapping[str, float],
-    time: float,
+    time: float | None,
     bands: Sequence[Band] = (),
+    half_widths: Mapping[str, Sequence[float]] | None = None,
 ) -> Options:
     """Return the ECharts options of a chart of the freshness of each group over time, with bands and a line at `time`.
 
     `levels` has the freshness of each group at each of the times `middles`; `predicted` has a value for each group that
-    gets a dashed line.
+    gets a dashed line. If `time` is None there is no such line, and the axis of freshness fits the curves. Groups in
+    `half_widths` get a band of so much to either side of their curve.
     """
     series: list[Options] = []
     for place, (name, shares) in enumerate(levels.items()):
@@ -181,22 +191,49 @@ def over_time(
             ":symbolSize": MARK_SIZES[place % MARK_STRIDE],
         }
         series.append({**line, **marked, "connectNulls": True, "lineStyle": {"width": 1.5}, "data": data})
+        series += _interval_band(line, middles, shares, (half_widths or {}).get(name, ()))
         if name in predicted:
             ends = [[x, predicted[name]] for x in (0, middles[-1])]
             label = {"show": True, "formatter": "{a}", "textBorderColor": "transparent"}
-            thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
+            thin = {
+                "symbol": "none",
+                "silent": True,
+                "tooltip": {"show": False},
+                "lineStyle": {"type": "dashed", "width": 1},
+                "endLabel": label,
+            }
             thin["labelLayout"] = {"moveOverlap": "shiftY"}
             series.append({**line, **thin, "data": ends})
     now = {
         "id": "now",
         "type": "line",
+        "tooltip": {"show": False},
         "symbol": "none",
         "silent": True,
         "lineStyle": {"color": EITHER_QUIET, "width": 2},
     }
-    series += [bands_series(bands), {**now, "data": time_line(time)}]
-    options = chart_with_axes(TIME_AXIS, {"type": "value", "name": "freshness", "min": 0, "max": 1}, series)
-    return options | {"grid": options["grid"] | {"right": 64}}
+    series += [bands_series(bands), *([{**now, "data": time_line(time)}] if time is not None else [])]
+    reach = {"min": 0, "max": 1} if time is not None else {"scale": True}
+    options = chart_with_axes(TIME_AXIS, {"type": "value", "name": "freshness", **reach}, series)
+    return options | {"grid": options["grid"] | {"right": 64}, "tooltip": AXIS_TOOLTIP}
+
+
+def _interval_band(
+    line: Row, times: Sequence[float], values: Sequence[float], widths: Sequence[float]
+) -> list[Options]:
+    """Return two series that fill the band of `widths` to either side of a curve: its lower edge, and its height.
+
+    `line` has the name and the colour of the curve, and `values` its values at each of `times`. There are none without
+    widths.
+    """
+    if not widths:
+        return []
+    quiet: Options = {**line, "symbol": "none", "silent": True, "tooltip": {"show": False}, "lineStyle": {"opacity": 0}}
+    quiet |= {"stack": f"interval of {line['name']}", "stackStrategy": "all"}
+    pairs = list(zip(times, values, widths, strict=True))
+    low = [[at, number_or_none(value - width)] for at, value, width in pairs]
+    height = [[at, number_or_none(2 * width)] for at, _, width in pairs]
+    return [{**quiet, "data": low}, {**quiet, "data": height, "areaStyle": {"opacity": 0.25}}]
 
 
 def bands_series(bands: Iterable[Band]) -> Options:
@@ -207,7 +244,14 @@ def bands_series(bands: Iterable[Band]) -> Options:
     for band in bands:
         colour = {"color": EITHER_BAND, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
         areas.append([{"xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
-    return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"data": areas}}
+    return {
+        "id": "bands",
+        "type": "line",
+        "silent": True,
+        "tooltip": {"show": False},
+        "data": [],
+        "markArea": {"data": areas},
+    }
 
 
 def time_line(time: float) -> list[list[float]]:
@@ -256,4 +300,4 @@ def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], 
         style = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[place % 2]}}
         series.append({**line, **style, "data": list(zip(times, map(number_or_none, values), strict=True))})
     options = chart_with_axes(TIME_AXIS, {"type": "value", "min": 0, "splitNumber": 4}, series)
-    return options | {"grid": options["grid"] | {"left": 64}}
+    return options | {"grid": options["grid"] | {"left": 64}, "tooltip": AXIS_TOOLTIP}

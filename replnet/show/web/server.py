@@ -36,6 +36,8 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
     first, pairs = opened.start
     start = address(first, *pairs, ("token", token))
     tell(f"http://{HOST}:{port}{start}")
+    # Pages ask for nothing that takes long by HTTP, so a bar that says so would be an element without a meaning.
+    app.config.quasar_config["loadingBar"]["skipHijack"] = True
     # Tailwind writes styles in the browser, which the policy of the pages does not allow.
     ui.run(
         host=HOST, port=port, reload=False, show=start if show else False, dark=None, title="replnet", tailwind=False,

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
+import numpy as np
 from fastapi import Request
 from nicegui import run, ui
 
@@ -21,7 +22,7 @@ from replnet.show.web import series
 from replnet.show.web.answers import NetworkQuestion, record_trace, run_live
 from replnet.show.web.desk import LatestOnly
 from replnet.show.web.frame import address, chart, page_frame, replace_address, slider, with_attributes
-from replnet.show.web.live_record import GlimpseInbox
+from replnet.show.web.live_record import GlimpseInbox, recorded_name
 from replnet.show.web.live_view import LiveView
 from replnet.show.web.network_chart import NetworkChart
 from replnet.show.web.opened import Opened, RecordReader, network_pairs
@@ -30,7 +31,13 @@ from replnet.show.web.playback import Playback, Trace, read_playback, recorded_r
 from replnet.workers import Failure
 
 CURVE_POINTS, SLIDER_STEPS = 300, 1000
-SECONDS_BETWEEN_PICTURES, SECONDS_TO_PLAY = 0.1, 40.0  # while a run plays, and for the whole run
+SECONDS_BETWEEN_PICTURES, SECONDS_TO_PLAY = 0.1, 40.0  # while a run plays, and for the whole run at speed 1
+SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+FASTER, SLOWER, LATER, EARLIER, PLAYS = ("+", "="), ("-", "_"), (".",), (",",), (" ",)  # keys
+KEYS = (
+    "Keys: space plays and pauses; + and - change the speed; , and . go to the pull before and after; arrows move the "
+    "slider. The mouse shows the values of the curves, and the names of nodes."
+)
 LONGEST_WAIT = 600.0  # seconds that a second run waits for the first
 UNUSED_TARGET = 0.9  # a question about a network has a target freshness, for which a run has no use
 MOST_RUNS_KEPT = 8
@@ -38,6 +45,8 @@ LIVE = "live"
 ENGINES = {
     "array": "array, the compiled engine", "step": "step, node by node", LIVE: "live, for real, by Ray actors",
 }  # fmt: skip
+
+Run: TypeAlias = bytes | GlimpseInbox
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -47,20 +56,31 @@ def page(opened: Opened) -> Callable[..., Any]:
     def watch(request: Request) -> None:
         """Build the page for the run, the replication and the time that the address names."""
         parameters = request.query_params
-        name = parameters.get("run")
+        name, network = parameters.get("run"), parameters.get("network", opened.network)
         trace = (opened.trace or opened.record) if name is None else runs.get(name)
-        live = callable(trace)
-        title = "a run as it happens" if live else name or opened.trace or "no run yet"
-        with page_frame("/watch", f"Watch: {title}"):
+        with page_frame("/watch", f"Watch: {_title(trace, name, network)}"):
             if isinstance(trace, Path | bytes):
                 PlaybackView(trace, name, _number(parameters.get("replication")), _number(parameters.get("at")))
+            elif isinstance(trace, GlimpseInbox):
+                LiveView(trace.read, trace.stop)
             elif trace is not None:
                 LiveView(trace)
             elif name is not None:
                 ui.label(f"{name} is not kept any more. Run records another one.").classes("rn-quiet")
-            RunForm(opened, runs, parameters.get("network", opened.network), parameters.getlist("s"))
+            else:
+                ui.label("Run records a short run of a network, and plays it back.").classes("rn-quiet")
+            RunForm(opened, runs, network, parameters.getlist("s"))
 
     return watch
+
+
+def _title(trace: Path | Run | RecordReader | None, name: str | None, network: str) -> str:
+    """Return what is on the page: the run called `name` of a network, the file of a trace, or a run that goes on."""
+    if trace is None:
+        return name or "no run yet"
+    if isinstance(trace, Path):
+        return str(trace)
+    return f"{name} of {network}" if name is not None else f"{recorded_name(trace)} as it runs"
 
 
 def _number(text: str | None) -> float | None:
@@ -76,13 +96,13 @@ def _number(text: str | None) -> float | None:
 class RecentRuns:
     """The latest runs that were recorded from the page, at most eight, by name.
 
-    A run is the bytes of a trace, or, on the wall clock, the function that reads its record.
+    A run is the bytes of a trace, or, on the wall clock, the inbox to which it sends its record.
     """
 
     def __init__(self) -> None:
-        self._runs, self._count = dict[str, bytes | RecordReader](), 0
+        self._runs, self._count = dict[str, Run](), 0
 
-    def keep(self, run: bytes | RecordReader) -> str:
+    def keep(self, run: Run) -> str:
         """Keep a run, drop the oldest one if there are too many, and return the name of the new one."""
         self._count += 1
         name = f"run {self._count}"
@@ -91,7 +111,7 @@ class RecentRuns:
             del self._runs[oldest]
         return name
 
-    def get(self, name: str) -> bytes | RecordReader | None:
+    def get(self, name: str) -> Run | None:
         """Return the run of this name, or None if it is not kept any more."""
         return self._runs.get(name)
 
@@ -145,8 +165,8 @@ class RunForm:
         self.words.set_text("Ray starts, which takes some seconds …")
         inbox = GlimpseInbox()
         with self.below:
-            LiveView(inbox.read)
-        replace_address(self.button.client, _address(self.runs.keep(inbox.read), question))
+            LiveView(inbox.read, inbox.stop)
+        replace_address(self.button.client, _address(self.runs.keep(inbox), question))
         async with inbox as place:
             self.words.set_text(await self._ask_once(partial(run_live, engine=LIVE, inbox=place), question))
 
@@ -208,6 +228,10 @@ class PlaybackView:
             self.button = ui.button(icon="play_arrow").props("round aria-label=Play").on_click(self._toggle)
             self.slider = slider("Time", SLIDER_STEPS, self._position, self._go_to_position)
             self.clock = ui.label("").classes("rn-line")
+            speeds = {speed: f"× {speed:g}" for speed in SPEEDS}
+            self.speed = ui.select(speeds, value=1.0, label="speed").props("dense options-dense").classes("rn-speed")
+        ui.label(KEYS).classes("rn-quiet")
+        ui.keyboard(self._take_key)
         if len(replications) > 1:
             choice = ui.select(
                 replications, value=self.replication, label="replication", on_change=self._go_to_replication
@@ -273,10 +297,32 @@ class PlaybackView:
         assert self.playback is not None
         self._move(0.0 if self.time >= self.playback.end else self.time)
 
+    def _take_key(self, event: Any) -> None:
+        """Play, pause, change the speed or go to another pull, as the key that is pressed says."""
+        key = event.key.name
+        if not event.action.keydown or event.modifiers.ctrl or event.modifiers.alt or event.modifiers.meta:
+            return
+        if key in PLAYS and not event.action.repeat:
+            self._toggle()
+        elif key in FASTER + SLOWER:
+            place = SPEEDS.index(self.speed.value) + (1 if key in FASTER else -1)
+            self.speed.set_value(SPEEDS[min(max(place, 0), len(SPEEDS) - 1)])
+        elif key in LATER + EARLIER:
+            self._go_to_pull(later=key in LATER)
+
+    def _go_to_pull(self, later: bool) -> None:
+        """Show the network at the next pull, or at the last one before; stay if there is none."""
+        assert self.playback is not None
+        pulls = self.playback.pulls
+        at = int(np.searchsorted(pulls, self.time, "right" if later else "left")) - (not later)
+        if 0 <= at < pulls.size:
+            self._move(float(pulls[at]))
+            self.slider.set_value(self._position)
+
     def _step(self) -> None:
         """Play on by one picture, and stop at the end."""
         assert self.playback is not None
-        self._move(self.time + self.playback.end * SECONDS_BETWEEN_PICTURES / SECONDS_TO_PLAY)
+        self._move(self.time + self.speed.value * self.playback.end * SECONDS_BETWEEN_PICTURES / SECONDS_TO_PLAY)
         self.slider.set_value(self._position)
         if self.time >= self.playback.end:
             self._toggle()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import IO
@@ -25,9 +26,12 @@ from replnet.show.web.live_record import (
     GlimpseInbox,
     InboxAddress,
     LiveRecord,
+    RunNames,
+    RunRecorder,
     connect_to_inbox,
     file_reader,
     record_run,
+    recorded_name,
 )
 from replnet.show.web.outage_bands import Band
 
@@ -45,6 +49,11 @@ def file() -> Iterator[IO[bytes]]:
         yield opened
 
 
+def ticks() -> Callable[[], float]:
+    """A clock that goes on by a second whenever somebody looks at it."""
+    return map(float, itertools.count()).__next__
+
+
 def read(file: IO[bytes]) -> LiveRecord:
     record = LiveRecord(file_reader(file.fileno()))
     record.update()
@@ -52,10 +61,12 @@ def read(file: IO[bytes]) -> LiveRecord:
 
 
 def test_what_is_written_is_read_while_it_grows(file):
-    with record_run(file, NETWORK, "live") as look:
+    names = RunNames("tree", "replnet run tree", 7)
+    with record_run(file, NETWORK, "live", names=names, clock=ticks()) as look:
         record = LiveRecord(file_reader(file.fileno()))
         assert record.update()
-        assert record.about == {"network": NETWORK.data(), "engine": "live", "seed": 1}
+        assert record.about == {"network": NETWORK.data(), "engine": "live", "seed": 1, **names._asdict()}
+        assert recorded_name(file_reader(file.fileno())) == "tree"
         assert record.words == "Starting …"
         for glimpse in (seen(0.0, 0.0), seen(1.0, 0.5, 30), seen(2.0, 0.25, 50)):
             look(glimpse)
@@ -65,7 +76,8 @@ def test_what_is_written_is_read_while_it_grows(file):
         assert not record.update()
         assert (record.times, record.curves()) == ([1.0, 2.0], {"level 1": [0.5, 0.25]})
         assert record.pace() == ([30.0, 25.0], [0.25, 0.25])
-        assert record.words == "Running. · t = 2 of 10 (20%) · 10 events · 50 messages · wakes 0.25 late on average"
+        speed = "0 events a second · 8 s left · 50 messages · wakes 0.25 late on average"
+        assert record.words == f"Running. · t = 2 of 10 (20%) · 10 events · {speed}"
         assert not record.over
 
 
@@ -80,12 +92,61 @@ def test_lines_that_come_over_a_connection_are_a_record(file):
         return inbox.read(0)
 
     def send(place: InboxAddress) -> None:
-        with suppress(ConnectionError), connect_to_inbox(place) as record, record_run(record, NETWORK, "live") as look:
+        with (
+            suppress(ConnectionError),
+            connect_to_inbox(place) as (record, _),
+            record_run(record, NETWORK, "live", clock=ticks()) as look,
+        ):
             look(seen(1.0, 0.5, len(place.key)))
 
-    with record_run(file, NETWORK, "live") as look:
+    with record_run(file, NETWORK, "live", clock=ticks()) as look:
         look(seen(1.0, 0.5, 32))
     assert asyncio.run(received()) == file_reader(file.fileno())(0)
+
+
+def test_a_run_ends_with_its_rows_and_intervals_before(file):
+    run = rn.emulate("single", horizon=2e3)
+    glimpse = replace(seen(5.0, 0.5), half_width=np.array([0.125, math.nan]))
+    with record_run(file, NETWORK, "array", clock=ticks()) as look:
+        look(seen(1.0, 0.25))
+        look(glimpse)
+        look.end(run)
+        record = read(file)
+        assert record.half_widths() == {"level 1": [pytest.approx(math.nan, nan_ok=True), 0.125]}
+        assert record.words.startswith("Ending. · t = 5 of 10")
+    record.update()
+    assert record.result["rows"] == [row.data() for row in run.rows]
+    assert record.words.startswith(f"Done. Overall: {run.verdict}. · t = 5")
+
+
+def test_a_run_is_ended_from_afar(file):
+    """What the inbox sends becomes Ctrl-C in the process of the run, once."""
+
+    async def stopped() -> None:
+        inbox = GlimpseInbox()
+        async with inbox as place:
+            sender = asyncio.create_task(asyncio.to_thread(connect, place))
+            while b"network" not in inbox.read(0):
+                await asyncio.sleep(0)
+            inbox.stop()
+            await sender
+
+    def connect(place: InboxAddress) -> None:
+        with connect_to_inbox(place) as (record, stops), record_run(record, NETWORK, "live"):
+            answers.append(stops())
+            while not stops():
+                pass
+            answers.append(True)
+
+    answers = list[bool]()
+    asyncio.run(stopped())
+    assert answers[-1]
+    look = RunRecorder(file, NETWORK, ticks())
+    look(seen(1.0, 0.5))
+    look.stops = lambda: True
+    with pytest.raises(KeyboardInterrupt):
+        look(seen(2.0, 0.5))
+    look(seen(3.0, 0.5))
 
 
 def test_the_end_is_said_and_so_is_what_failed(file):
@@ -93,7 +154,7 @@ def test_the_end_is_said_and_so_is_what_failed(file):
         raise ValueError("lost")
     record = read(file)
     assert record.over
-    assert record.words == "It ended before it began."
+    assert record.words == "It ended before it began. There is no table: the terminal of the run says why."
 
 
 def test_a_long_run_is_thinned_and_ends_where_it_stands(file):

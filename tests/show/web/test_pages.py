@@ -92,7 +92,7 @@ def test_a_network_is_explored(browser, serve, tmp_path):
     check(browser, pages, "Predicted and emulated.")
     assert "token" not in browser.run("location.href")
 
-    browser.run(SLIDER.format("depth") + ".focus()")
+    browser.run(SLIDER.format("levels") + ".focus()")
     browser.press("ArrowRight", 3)
     browser.wait_text("level 5")
     browser.wait_text("replnet run cascade -s depth=5")
@@ -103,10 +103,10 @@ def test_a_network_is_explored(browser, serve, tmp_path):
 
     browser.open(f"{pages.base}/?network=cooperative&s=peers%3D12")
     browser.wait_text("12 is not below replicas = 10")
-    enter(browser, "peers", "trace(file=/etc/passwd)")
+    enter(browser, "peers per poll", "trace(file=/etc/passwd)")
     browser.wait_text("/etc/passwd is not open here")
     assert "root:" not in browser.run("document.body.innerText")
-    enter(browser, "peers", "1")
+    enter(browser, "peers per poll", "1")
     (tmp_path / "record.csv").write_text("0\n1\n2\n")
     enter(browser, "updates", f"trace(file={tmp_path}/record.csv)")
     browser.wait_text("record.csv is not open here")
@@ -143,9 +143,9 @@ def test_what_is_typed_is_taken_however_soon_a_key_follows(browser, serve, key):
     command = "replnet run cooperative"
     for name, text, given in (
         ("replicas", "25", "replicas=25"),
-        ("polls.rate", " 7 ", "polls.rate=7"),
+        ("rate of polls", " 7 ", "polls.rate=7"),
         ("updates", "pareto(alpha=3, rate=2)", "'updates=pareto(alpha=3, rate=2)'"),
-        ("updates.alpha", "4", "updates.alpha=4"),
+        ("alpha of updates", "4", "updates.alpha=4"),
     ):
         begin_to_type(browser, name, text)
         browser.press(key)
@@ -153,44 +153,127 @@ def test_what_is_typed_is_taken_however_soon_a_key_follows(browser, serve, key):
         browser.wait_text(command)
         browser.wait(f"{box(name)}.value === {json.dumps(text.strip())}")
     browser.wait(f"{box('updates')}.value === 'pareto(rate=2, alpha=4)'")
-    begin_to_type(browser, "target", "0.5")
+    begin_to_type(browser, "wanted freshness", "0.5")
     browser.press(key)
     browser.wait("location.search.includes('target=0.5')")
+    assert browser.errors == []
+
+
+def test_what_is_typed_at_full_speed_is_taken_twenty_times(browser, serve):
+    """Nobody waits for the page: the answers to what was typed before come while the next text is being typed."""
+    browser.begin(serve("cooperative").start)
+    browser.wait(box("rate of updates"))
+    last = {}
+    for turn in range(20):
+        name, key = [("replicas", "replicas"), ("rate of polls", "polls.rate"), ("rate of updates", "updates.rate")][
+            turn % 3
+        ]
+        last.pop(key, None)
+        last[key] = str(100 + 7 * turn)
+        begin_to_type(browser, name, last[key])
+        browser.press(("Enter", "Tab")[turn % 2])
+        assert browser.run(f"{box(name)}.value") == last[key]
+    browser.wait_text(" ".join(["replnet run cooperative", *(f"-s {key}={text}" for key, text in last.items())]))
+    assert browser.errors == []
+
+
+def test_a_metric_is_drawn_over_the_field_that_is_moved(browser, serve):
+    """With undo, and with another variant beside it, by keys alone."""
+    browser.begin(serve("cascade", "-s", "depth=2").start)
+    browser.wait_text("Predicted and emulated.")
+    about = "document.querySelector('.rn-main .rn-chart')?.getAttribute('aria-label')"
+    browser.wait(f"{about} === 'Predicted and measured freshness over rate of downloads'")
+    press_button(browser, "Keep this one")
+    browser.run(SLIDER.format("rate of updates") + ".focus()")
+    browser.press("ArrowRight", 3)
+    browser.wait(f"{about} === 'Predicted and measured freshness over rate of updates'")
+    browser.wait_text("Kept: replnet run cascade -s depth=2")
+    cells = "[...document.querySelectorAll('.rn-sort')].map(one => one.innerText)"
+    browser.wait(f"{cells}.includes('change')")
+    browser.wait("location.search.includes('kept=depth')")
+    choose(browser, "metric", "lag")
+    browser.wait(f"{about} === 'Predicted and measured lag over rate of updates'")
+    browser.wait("[...document.querySelectorAll('tbody td')].some(one => one.innerText === 'lag')")
+    browser.wait("location.search.includes('metric=lag')")
+    browser.open(browser.run("location.href"))
+    browser.wait(f"{about} === 'Predicted and measured lag over rate of updates'")
+    browser.wait_text("Kept: replnet run cascade -s depth=2")
+    press_button(browser, "Swap with the kept one")
+    browser.wait_text("Kept: replnet run cascade -s depth=2 -s updates.rate=2.22")
+    press_button(browser, "Undo")
+    browser.wait(f"{box('rate of updates')}.value === '2.22'")
+    press_button(browser, "Reset")
+    browser.wait(f"{box('rate of updates')}.value === '2'")
+    press_button(browser, "Forget the kept one")
+    browser.wait("!document.body.innerText.includes('Kept:')")
+    assert browser.errors == []
+
+
+def press_button(browser: Browser, words: str) -> None:
+    """Press the button with these words by the keyboard, once it can be pressed."""
+    button = (
+        f"[...document.querySelectorAll('button')].find(one => one.innerText.trim() === {words!r} && !one.disabled)"
+    )
+    browser.wait(button)
+    browser.run(f"{button}.focus()")
+    browser.press("Enter")
+
+
+def test_errors_stand_at_their_fields(browser, serve):
+    browser.begin(serve("cooperative").start)
+    browser.wait_text("Predicted and emulated.")
+    marked = "[...document.querySelectorAll('.q-field--error')].map(one => one.innerText.replace(/\\s+/g, ' ').trim())"
+    for name, text, words in (
+        ("peers per poll", "12", "12 is not below replicas = 10 (0 to 9)"),
+        ("peers per poll", "abc", "'abc' is not a number"),
+        ("rate of polls", "-1", "-1 is not above 0"),
+        ("updates", "foo(rate=1)", "unknown family 'foo'"),
+        ("wanted freshness", "much", "'much' is no number (a freshness such as 0.9)"),
+    ):
+        enter(browser, name, text)
+        browser.wait_text(words)
+        (shown,) = browser.run(marked)
+        assert name in shown
+        assert "-s" not in shown
+        press_button(browser, "Reset")
+        browser.wait(f"{marked}.length === 0")
+        browser.wait_text("Predicted")
     assert browser.errors == []
 
 
 def test_what_is_being_typed_stays_whatever_else_changes(browser, serve):
     """Another field is shown in the same box, then fields come and go around it."""
     browser.begin(serve("cooperative").start)
-    enter(browser, "updates.rate", "3")
+    enter(browser, "rate of updates", "3")
     begin_to_type(browser, "updates", "exponential(ra")
     browser.wait_text("replnet run cooperative -s updates.rate=3")
     browser.type("te=5)")
     browser.press("Enter")
     browser.wait_text("replnet run cooperative -s 'updates=exponential(rate=5)'")
-    browser.wait(f"{box('updates.rate')}.value === '5'")
+    browser.wait(f"{box('rate of updates')}.value === '5'")
 
     enter(browser, "updates", "weibull(shape=0.6, rate=1)")
     begin_to_type(browser, "polls", "const")
-    browser.wait(box("updates.shape"))
+    browser.wait(box("shape of updates"))
     browser.type("ant(rate=6)")
     browser.press("Tab")
     browser.wait_text("-s 'polls=constant(rate=6)'")
     labels = browser.run("[...document.querySelectorAll('.q-field__label')].map(one => one.innerText)")
-    assert labels[3:10] == ["peers", "select", "updates", "family", "updates.shape", "updates.rate", "downloads"]
-    assert browser.run(SLIDER.format("polls.rate") + ".closest('.q-slider').getAttribute('aria-valuenow')") == "112"
+    fields = ["which peers", "updates", "family", "shape of updates", "rate of updates", "downloads"]
+    assert labels[6:12] == fields
+    assert browser.run(SLIDER.format("rate of polls") + ".closest('.q-slider').getAttribute('aria-valuenow')") == "112"
     assert browser.errors == []
 
 
 def test_all_that_shows_a_field_shows_the_same(browser, serve):
     browser.begin(serve("cooperative").start)
     enter(browser, "polls", "constant(rate=128)")
-    now = "document.querySelector('.q-slider[aria-label=\"polls.rate\"]').getAttribute('aria-valuenow')"
+    now = "document.querySelector('.q-slider[aria-label=\"rate of polls\"]').getAttribute('aria-valuenow')"
     browser.wait(f"{now} === '200'")
     browser.wait("[...document.querySelectorAll('.q-field')].some(one => one.innerText.match(/family\\s+constant/))")
-    browser.run(SLIDER.format("polls.rate") + ".focus()")
+    browser.run(SLIDER.format("rate of polls") + ".focus()")
     browser.press("ArrowLeft")
-    browser.wait(f"{box('polls')}.value === 'constant(rate=124)' && {box('polls.rate')}.value === '124'")
+    browser.wait(f"{box('polls')}.value === 'constant(rate=124)' && {box('rate of polls')}.value === '124'")
     enter(browser, "replicas", "500")
     ends = "document.querySelector('.q-slider[aria-label=\"replicas\"]').getAttribute('aria-valuemax')"
     browser.wait(f"{ends} === '5000'")
@@ -213,15 +296,17 @@ def test_names_are_names_whatever_they_look_like(browser, serve, tmp_path):
     nodes = {name: {"downloads": "exponential(rate=2)", "group": f"group {name}"} for name in EVIL}
     links = [{"from": "s", "to": name} for name in EVIL]
     data = {"kind": "graph", "nodes": {"s": {"updates": "exponential(rate=1)"}, **nodes}, "links": links}
-    (tmp_path / "evil.yaml").write_text(json.dumps(data))
-    rn.emulate(tmp_path / "evil.yaml", horizon=64.0, trace=tmp_path / "evil.parquet")
+    evil = tmp_path / "<b onclick=`x`>{{ 7 * 7 }}"
+    evil.mkdir()
+    (evil / "evil.yaml").write_text(json.dumps(data))
+    rn.emulate(evil / "evil.yaml", horizon=64.0, trace=evil / "evil.parquet")
     for opened, words in (("evil.yaml", "Predicted and emulated."), ("evil.parquet", "fresh;")):
-        browser.begin(serve(tmp_path / opened).start)
+        browser.begin(serve(evil / opened).start)
         browser.wait_text(words)
         about = browser.run("[...document.querySelectorAll('.q-slider')].map(one => one.getAttribute('aria-label'))")
-        assert set(about) >= {f"nodes.{name}.downloads.rate" for name in EVIL if opened == "evil.yaml"}
+        assert set(about) >= {f"{name}: rate of downloads" for name in EVIL if opened == "evil.yaml"}
         point_at_marks(browser)
-        assert browser.run("document.title") == "replnet"
+        assert browser.run("document.title") in [f"{page}: {evil / opened} · replnet" for page in ("Explore", "Watch")]
         assert browser.run("document.querySelectorAll('.rn-page :is(img, script, style, [onerror])').length") == 0
         assert browser.errors == []
 
@@ -286,7 +371,7 @@ def test_what_is_in_a_page_nonetheless_does_not_run(browser, serve, elsewhere):
       fetch('ELSEWHERE/fetch', {mode: 'no-cors'}).catch(() => 0).finally(done);
     })""".replace("ELSEWHERE", elsewhere.base)
     )
-    assert browser.run("document.title") == "replnet"
+    assert browser.run("document.title") == "Explore: single · replnet"
     assert browser.run("document.baseURI").startswith(pages.base)
     assert browser.run("getComputedStyle(document.getElementById('paragraph')).color") != "rgb(255, 0, 0)"
     assert elsewhere.asked == []

@@ -1,7 +1,8 @@
 // A box for a text. It tells what is in it on Enter and when it is left, and what is typed meanwhile stays, whatever the
-// server shows: `serial` counts the texts that the server has shown.
+// server shows: `serial` counts the texts that the server has shown. `hint` is shown while the box has the focus, and
+// `error` below it until there is none.
 export default {
-  props: { id: String, label: String, text: String, serial: Number },
+  props: { id: String, label: String, text: String, serial: Number, hint: String, error: String },
   emits: ["told"],
   data() {
     return { typed: this.text, told: this.text };
@@ -23,6 +24,11 @@ export default {
     const box = {
       dense: true,
       label: this.label,
+      hint: this.hint,
+      hideHint: true,
+      hideBottomSpace: true,
+      error: !!this.error,
+      errorMessage: this.error,
       modelValue: this.typed,
       "onUpdate:modelValue": (typed) => (this.typed = typed),
       onKeydown: (event) => event.key === "Enter" && this.tell(),

@@ -1,0 +1,81 @@
+"""What a user makes of a network on a page: the draft as it is, those before it, and one that is kept beside it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+from replnet.show.web.controls import Assignments
+
+SAME_MOVE = 1.0  # seconds between two changes of one field that are undone together
+MOST_REMEMBERED = 200
+
+
+class Draft(NamedTuple):
+    """A network as the user has changed it: the texts of changed fields by key, and the freshness that is wanted."""
+
+    assignments: Assignments
+    target: float
+
+
+@final
+class Drafts:
+    """The drafts of one page: `now`, those before it, which can be undone, and `kept`, which is None if there is none.
+
+    `start` is the first, to which a reset goes back.
+    """
+
+    def __init__(self, now: Draft, start: Draft, kept: Draft | None = None) -> None:
+        self.now, self.kept, self._start = now, kept, start
+        self._before = list[Draft]()
+        self._last_change: tuple[str, float] | None = None
+
+    def change(self, draft: Draft, key: str, time: float) -> None:
+        """Make `draft` the one that is, as the field at `key` was changed at a `time`, in seconds of any clock.
+
+        Changes of the same field in quick succession, as when a slider is moved, are one change.
+        """
+        last, self._last_change = self._last_change, (key, time)
+        if last is None or last[0] != key or time - last[1] > SAME_MOVE:
+            self._before = [*self._before, self.now][-MOST_REMEMBERED:]
+        self.now = draft
+
+    def undo(self) -> None:
+        """Go back to the draft before the last change; do nothing if there is none."""
+        if self._before:
+            self.now = self._before.pop()
+        self._last_change = None
+
+    def reset(self) -> None:
+        """Go back to the start, which can be undone."""
+        self._replace(self._start)
+
+    def keep(self) -> None:
+        """Keep the draft as it is, to be compared with what becomes of it."""
+        self.kept = self.now
+
+    def swap(self) -> None:
+        """Make the kept draft the one that is, and keep the other; do nothing if none is kept."""
+        if self.kept is not None:
+            kept, self.kept = self.kept, self.now
+            self._replace(kept)
+
+    def forget(self) -> None:
+        """Keep no draft any more."""
+        self.kept = None
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a draft before this one."""
+        return bool(self._before)
+
+    @property
+    def is_start(self) -> bool:
+        """Whether the draft is what a reset would make it."""
+        return self.now == self._start
+
+    def _replace(self, draft: Draft) -> None:
+        """Make another draft the one that is, by a change of its own."""
+        if draft != self.now:
+            self._before.append(self.now)
+            self.now = draft
+        self._last_change = None
