@@ -31,6 +31,7 @@ Visits from outside:
     upstreams      which replicas pull from another replica, and not from the source
     reasons        why a replica was stale: the parts of its stale time, each with its reason
     reason_words   reasons in words: whole sentences, and a few words for a table
+    time_words     lengths of time, instants and shares as texts for sentences
     proposals      what to change so that replicas meet a target: when and how often they pull, or how many are asked
 """
 
@@ -46,8 +47,10 @@ if TYPE_CHECKING:
     from replnet.histories.history import DAY, tail
     from replnet.histories.observing import ALL_REPLICAS, COLUMNS, LATENCY, Observation, observe
     from replnet.histories.proposals import PROPOSED, Proposal, Proposals, propose
-    from replnet.histories.reason_words import Reason, percent, span_text
+    from replnet.histories.reason_words import Reason
+    from replnet.histories.reasons import Phase
     from replnet.histories.seen_copies import SeenCopies, SeenUpdates
+    from replnet.histories.time_words import percent, span_text
     from replnet.histories.times import read_time
     from replnet.histories.trace_fit import TARGETS, TraceFit, fit
     from replnet.histories.trace_import import history_of, import_trace, write_times

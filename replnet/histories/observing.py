@@ -34,7 +34,7 @@ from replnet.histories.fitting import tail_index
 from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
 from replnet.histories.latency import Latencies, latencies
-from replnet.histories.reason_words import Circumstances, Reason, reasons_of
+from replnet.histories.reason_words import Circumstances, Reason, failure_notes, reasons_of
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
 from replnet.histories.visits import (
     RecordSource,
@@ -197,6 +197,8 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         faults=failed_visits(record),
         lost=visits.lost,
     )
+    answered = {node: instants for node, (instants, _) in visits.nodes.items()}
+    notes += failure_notes(around.faults, answered, around.dated)
     return Observation(
         start=start,
         end=end,

@@ -26,7 +26,7 @@ from replnet.histories.held_copies import StalenessSums, stretches_of, sums_betw
 from replnet.histories.history import DAY
 from replnet.histories.locked_clocks import clock
 from replnet.histories.observing import Observation
-from replnet.histories.reason_words import span_text
+from replnet.histories.time_words import span_text
 from replnet.lab.inverse import read_target
 from replnet.laws import Empirical, Floats, constant
 from replnet.measure import Estimate, Row, is_metric_on_request

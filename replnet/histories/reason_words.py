@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import final
 
 import numpy as np
 
 from replnet.histories.reasons import Kind, Phase, StaleTime, phase_of, shares, stale_time, staleness_by_intervals
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates
+from replnet.histories.time_words import day_text, percent, span_text, time_text
 from replnet.histories.upstreams import upstreams
 from replnet.laws import Floats
 from replnet.text import count_text
@@ -22,9 +22,9 @@ LEAST_BURSTS = 0.05  # relative change of staleness
 WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
 NARROW_BOUNDS = 0.1  # that visits should come to
 LONGEST_OUTLOOK = 30.0  # times the record, for which a drift of clocks is told
+MOST_NODES = 3  # with failed visits that are told one by one
 MOST_DATES = 3  # outages that are told one by one
 
-LENGTHS = ((365.25 * 86_400, 2.0, "years"), (86_400.0, 2.0, "days"), (3600.0, 1.0, "h"), (60.0, 1.0, "min"))
 CLOCK_SPANS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 
 
@@ -284,30 +284,22 @@ def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
         yield Reason("bursts", change, "even updates" if change > 0 else "bursts of updates", words)
 
 
-# ---- Times in words
+def failure_notes(faults: Mapping[str, Floats], successes: Mapping[str, Floats], dated: bool) -> Iterator[str]:
+    """Yield a note on each of the nodes of which most visits failed, and one that counts the others.
 
-
-def span_text(length: float, dated: bool) -> str:
-    """Return a length of time as a text of two figures or so; with a unit if `dated`, when it is in seconds."""
-    size, unit = 1.0, "s" if dated else ""
-    if dated:
-        size, unit = next(
-            ((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit)
-        )
-    value = length / size
-    return f"{value:,.0f} {unit}".strip() if value >= 10 else f"{value:.2g} {unit}".strip()
-
-
-def percent(share: float) -> str:
-    """Return a share as text in percent, with two figures where that is below 10 %."""
-    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
-
-
-def time_text(time: float, dated: bool) -> str:
-    """Return an instant as a text: a date and a time of day if `dated`, when it is in seconds since 1970."""
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if dated else f"{time:.5g}"
-
-
-def day_text(time: float, dated: bool) -> str:
-    """Return an instant as a text: a date if `dated`, when it is in seconds since 1970."""
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" if dated else f"{time:.5g}"
+    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not.
+    """
+    names = sorted(faults, key=lambda name: -faults[name].size)
+    for name in names[:MOST_NODES]:
+        answered = successes.get(name, np.array([]))
+        text = f"{name}: {count_text(faults[name].size, 'visit')} of {faults[name].size + answered.size:,} failed"
+        ends = np.searchsorted(answered, faults[name])
+        inside = (ends > 0) & (ends < answered.size)
+        if np.any(inside):
+            gaps = (answered[1:] - answered[:-1])[ends[inside] - 1]
+            longest = int(ends[inside][np.argmax(gaps)])
+            since, until = (time_text(float(answered[i]), dated) for i in (longest - 1, longest))
+            text += f", at the longest all from {since} to {until}"
+        yield text
+    if len(names) > MOST_NODES:
+        yield f"visits of {len(names) - MOST_NODES} other nodes failed less often"

@@ -146,8 +146,11 @@ class StaleTime:
 
     @cached_property
     def delay_time(self) -> float:
-        """The stale time before the least wait of all was over, (5); 0 if that may be chance, or visits cause it."""
-        if self.least_wait <= 2 * self.visit_gap:
+        """The stale time before the least wait of all was over, (5); 0 if that may be chance, or visits cause it.
+
+        It is 0 in a record of changes too, in which a download brings all updates at once.
+        """
+        if not self.visit_gap or self.least_wait <= 2 * self.visit_gap:
             return 0.0
         inside = np.minimum(self.until, self.available + self.least_wait) - np.maximum(self.begin, self.available)
         amount = float(np.maximum(inside, 0.0)[~self.is_long].sum())

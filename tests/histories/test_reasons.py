@@ -105,6 +105,13 @@ def test_a_name_with_two_servers_goes_back():
     assert reason.words.startswith("159 visits found an older version than one before: several servers may answer")
 
 
+def test_a_record_of_changes_knows_no_delays():
+    """Of hourly pulls at half past, and daily releases: the pull itself is half an hour late."""
+    rows = [(t, "source") for t in range(0, 60 * 24, 24)] + [(t + 0.5, "m") for t in range(60 * 24)]
+    (reason,) = observe(pd.DataFrame(sorted(rows), columns=["time", "node"])).reasons["m"]
+    assert (reason.kind, reason.brief) == ("interval", "pulls about every 1")
+
+
 def test_shares_add_up_and_dates_are_those_of_the_outage():
     reasons = observe(FLEETS["outage"][0]).reasons["m"]
     assert sum(reason.share for reason in reasons if reason.kind != "bursts") == pytest.approx(1)
@@ -122,6 +129,9 @@ def test_visits_that_failed_are_counted_in_an_outage(tmp_path):
             fault = "no connection" if failed else None
             log.add(Visit(time, node, None if failed else str(version), None, None, 0.1, fault))
     result = observe(tmp_path / "seen.sqlite")
+    assert result.notes[-1] == (
+        "m: 6 visits of 240 failed, at the longest all from 2025-06-25 20:00 to 2025-06-27 00:00"
+    )
     assert "6 visits failed in that time." in " ".join(reason.words for reason in result.reasons["m"])
 
 
