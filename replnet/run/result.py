@@ -109,8 +109,8 @@ class TabularResult:
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""
-        shown = self.table.to_html(index=False, float_format="%.5g", na_rep="", max_rows=MOST_ROWS_IN_NOTEBOOK)
-        return f"{shown}<p>{escape(self._words())}</p>"
+        html = self.table.to_html(index=False, float_format="%.5g", na_rep="", max_rows=MOST_ROWS_IN_NOTEBOOK)
+        return f"{html}<p>{escape(self._words())}</p>"
 
     def _words(self) -> str:
         """Return what there is to say below the table, in words; empty if nothing."""
