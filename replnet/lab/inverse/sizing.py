@@ -103,7 +103,7 @@ class Sized(SearchResult):
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
         return margin_of(self.target, *sides)
 
-    def _words(self) -> str:
+    def _headline(self) -> str:
         return f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
 
 
