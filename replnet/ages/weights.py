@@ -196,13 +196,13 @@ def _from_function(w: Function, text: str, subject: str, name: str | None = None
     Raises FieldError, which names `subject`, if it is infinite at 0, or is negative or undefined at some age. `name` is
     what the error calls it, by default its text.
     """
-    shown = repr(text) if name is None else name
+    subject_text = repr(text) if name is None else name
     on_grid = np.asarray(w(GRID))
     if (wrong := np.isnan(on_grid) | (on_grid < 0)).any():
         x = float(GRID[wrong][0])
-        raise FieldError(subject, f"{shown} is not a cost at x = {x:g}", "a number of 0 or more at every age")
+        raise FieldError(subject, f"{subject_text} is not a cost at x = {x:g}", "a number of 0 or more at every age")
     if not np.isfinite(on_grid[0]):
-        raise FieldError(subject, f"{shown} is infinite at 0", "a weight that is finite there")
+        raise FieldError(subject, f"{subject_text} is infinite at 0", "a weight that is finite there")
     near, far = (float(w(x)) for x in (FAR**0.5, FAR))
     # What still moves over 150 powers of ten grows without bound, or vanishes.
     settles = math.isfinite(near) and abs(far - near) <= 1e-9 * near

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,9 @@ from replnet.cli.main import (
     worker_options,
 )
 from replnet.cli.output import echo, print_table, write
-from replnet.cli.progress import progress
+from replnet.cli.progress import progress, progress_lines
 from replnet.show import result_table
-from replnet.text import MICROSECONDS, interval_words, name_units
+from replnet.text import MICROSECONDS, FieldError, interval_words, name_units
 
 if TYPE_CHECKING:
     from replnet.lab.inverse import Candidate, Design
@@ -34,8 +35,11 @@ TABLE_HEADS = (
 
 
 @commands.command()
-@click.option("--updates", required=True, metavar="LAW", help="When the source changes, such as 'exponential(rate=2)'.")
-@click.option("--replicas", type=click.IntRange(min=1), required=True, help="How many replicas serve clients.")
+@click.option("--updates", metavar="LAW", help="When the source changes, such as 'exponential(rate=2)'.")
+@click.option("--observed", type=click.Path(path_type=Path), metavar="FILE",
+              help="Take the updates from a record that `replnet observe` reads, and keep them beside it.")  # fmt: skip
+@click.option("--replicas", type=click.IntRange(min=1),
+              help="How many replicas serve clients.  [default: those of the record]")  # fmt: skip
 @click.option("--target", required=True, metavar="'METRIC >= X'",
               help="What clients must get, for any metric, such as 'freshness >= 0.9' or 'lag <= 3'.")  # fmt: skip
 @click.option(
@@ -59,7 +63,10 @@ TABLE_HEADS = (
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the best network to this YAML file."
 )
 @format_option(words=None)
-def design(target: str, limit: str | None, pulls: tuple[str, ...], output: Path | None, form: str, **how: Any) -> int:
+def design(
+    target: str, limit: str | None, pulls: tuple[str, ...], observed: Path | None, output: Path | None, form: str,
+    **how: Any,
+) -> int:  # fmt: skip
     """Find the network that meets a target at the least cost.
 
     That is the architecture, the law of pulls and the rates with the fewest messages. Replicas that all ask the source,
@@ -69,8 +76,9 @@ def design(target: str, limit: str | None, pulls: tuple[str, ...], output: Path 
     """
     from replnet.lab.inverse import COLUMNS, POLICIES
     from replnet.lab.inverse import design as find
-    from replnet.text import FieldError, write_file, yaml_text
+    from replnet.text import write_file, yaml_text
 
+    how |= _source_and_size(observed, how["updates"], how["replicas"], how["unit"])
     laws = [law if "(" in law else f"{law}(rate=1)" for law in pulls] or POLICIES
     with progress() as report:
         try:
@@ -95,6 +103,35 @@ def design(target: str, limit: str | None, pulls: tuple[str, ...], output: Path 
         echo(result.incomplete, err=True)
         return INCOMPLETE
     return DIFFERS if not result.best.fits else FINE
+
+
+def _source_and_size(
+    observed: Path | None, updates: str | None, replicas: int | None, unit: str | None
+) -> dict[str, Any]:
+    """Return the updates and the number of replicas that are asked for, from a record if one is `observed`.
+
+    The instants of its updates are written to a file beside the record, of which a trace in this `unit` is the law.
+    Raise FieldError if either is missing, or the updates are given twice.
+    """
+    if observed is None:
+        for option, value in (("--updates", updates), ("--replicas", replicas)):
+            if value is None:
+                raise FieldError(option, "missing", "it is needed without --observed FILE")
+        return {}
+    if updates is not None:
+        raise FieldError("--updates", "the record of --observed has them already", "one of the two")
+    from replnet.histories import observe, write_times
+    from replnet.text import quote, write_file
+
+    with progress_lines("reading the record"):
+        observation = observe(observed)
+    kept = observed.with_name(f"{observed.stem}-source.csv")
+    text = io.StringIO()
+    write_times(observation.updates.seen, text)
+    write_file(kept, text.getvalue())
+    echo(f"the updates of the source are in {kept}", err=True)
+    end = f", unit={unit})" if unit is not None and observation.dated else ")"
+    return {"updates": f"trace(file={quote(str(kept))}{end}", "replicas": replicas or len(observation.copies)}
 
 
 def _table(result: Design, limited: bool) -> None:

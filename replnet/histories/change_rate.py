@@ -115,7 +115,7 @@ class ChangeRate(TabularResult):
         import pandas as pd
 
         rows = [
-            (one.estimator, one.rate, one.low, one.high, one.bias.value, one.predicted_bias) for one in self.estimates
+            (row.estimator, row.rate, row.low, row.high, row.bias.value, row.predicted_bias) for row in self.estimates
         ]
         return pd.DataFrame(rows, columns=["estimator", "rate", "ci_low", "ci_high", "bias", "predicted_bias"])
 

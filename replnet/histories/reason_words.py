@@ -214,7 +214,7 @@ def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -
     outages = parts.is_long & ~parts.is_last
     begins, ends = parts.available[outages], parts.until[outages]
     length = span_text(float((ends - begins).sum()), around.dated)
-    usual = span_text(2 * float(parts.usual_waits.mean()), around.dated)
+    usual = span_text(max(2 * float(parts.usual_waits.mean()), around.visit_gap), around.dated)
     dates = ", ".join(
         f"{time_text(begin, around.dated)} to {time_text(end, around.dated)}"
         for begin, end in zip(begins[:MOST_DATES].tolist(), ends[:MOST_DATES].tolist(), strict=True)

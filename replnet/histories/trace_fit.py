@@ -147,8 +147,8 @@ def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[R
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     rows = []
-    listed = sequence("targets", targets) if targets != [] else []
-    for target in (real("target", value) for value in listed):
+    values = sequence("targets", targets) if targets != [] else []
+    for target in (real("target", target) for target in values):
         if not 0 < target < 1:
             raise FieldError("target", f"{target:g} is no staleness to aim at", "above 0 and below 1")
         by_record, by_poisson = (

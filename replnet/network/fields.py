@@ -59,8 +59,8 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
 
     def __repr__(self) -> str:
-        given = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
-        return f"{type(self).__name__}({', '.join(f'{name}={outline(value)}' for name, value in given)})"
+        fields = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
+        return f"{type(self).__name__}({', '.join(f'{name}={outline(value)}' for name, value in fields)})"
 
     def __str__(self) -> str:
         return repr(self)

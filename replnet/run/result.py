@@ -109,8 +109,13 @@ class TabularResult:
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""
-        shown = self.table.to_html(index=False, float_format="%.5g", na_rep="", max_rows=MOST_ROWS_IN_NOTEBOOK)
-        return f"{shown}<p>{escape(self._words())}</p>"
+        html = self.table.to_html(index=False, float_format="%.5g", na_rep="", max_rows=MOST_ROWS_IN_NOTEBOOK)
+        above, below = (text and f"<p>{escape(text)}</p>" for text in (self._headline(), self._words()))
+        return f"{above}{html}{below}"
+
+    def _headline(self) -> str:
+        """Return the answer in words, which stands above the table; empty if that is the table itself."""
+        return ""
 
     def _words(self) -> str:
         """Return what there is to say below the table, in words; empty if nothing."""
@@ -121,7 +126,7 @@ class TabularResult:
         longest = None if rows is None else LONGEST_CELL
         cut = {"max_rows": rows, "min_rows": rows, "max_colwidth": longest}
         table = self.table.to_string(index=False, float_format="%.5g", na_rep="", **cut)
-        return f"{table}\n{self._words()}".rstrip()
+        return "\n".join(filter(None, (self._headline(), table, self._words())))
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the table to a Parquet file, over one that is there, without its index."""

@@ -82,13 +82,13 @@ def test_the_clock_of_another_machine_is_found_by_asking():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"replications": 0}, "replications: 0 is not a number of 1 or more"),
-        ({"time_scale": 0.0}, "horizon and time scale are above 0, not 10.0 and 0.0"),
-        ({"hosts": "all"}, "hosts: 'all' is neither a whole number nor 'per-node'"),
+        ({"replications": 0}, "replications: 0 is not a number of replications"),
+        ({"time_scale": 0.0}, "time_scale: 0.0 is not above 0"),
+        ({"hosts": "all"}, "hosts: 'all' is no number of processes"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(options, words):
-    with pytest.raises(ValueError, match=f"^{words}$"):
+    with pytest.raises(ValueError, match=f"^{words} [(]"):
         run_live(TASK, **options)
 
 

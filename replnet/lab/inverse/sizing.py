@@ -119,7 +119,7 @@ class Sized(SearchResult):
         words = interval_words(value, self.result.unit) if is_rate else ""
         return f"{value:.6g}{f' ({words})' if words else ''}"
 
-    def _words(self) -> str:
+    def _headline(self) -> str:
         value = self.value_words(self.value)
         return f"{self.key} = {value}, the {self.extreme} that meets {self.target.text}, {self.how}"
 
