@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replnet.laws import Constant, Floats, Law
-from replnet.network import Given, ManySources, Network, network_of
+from replnet.network import Given, ManySources, Network, network_of, whole
 from replnet.predictions import source_freshness
 from replnet.processes import parse_time
 from replnet.text import FieldError, convert_times, in_unit, short_repr
@@ -52,8 +52,10 @@ def schedule(
     many = _aggregate_of(loaded)
     if visits is not None and until is not None:
         raise FieldError("until", "given together with visits", "one of both: so many of each, or all up to a time")
-    if visits is not None and not 1 <= visits <= MOST_TIMES:
-        raise FieldError("visits", f"{visits} is out of range", "1 to 1,000 of each source")
+    try:
+        count = 1 if visits is None else whole(1, MOST_TIMES)(visits)
+    except FieldError as error:
+        raise FieldError("visits", error.wrong, error.right) from None
     begin, is_dated = _instant(start, "start", loaded.unit)
     rates, random = _visit_rates(many), _reason_for_no_times(many)
     if random and (visits is not None or until is not None):
@@ -77,7 +79,7 @@ def schedule(
             {"name": names, "rate": many.sources.rates, "weight": np.array(weights, dtype=float), "visit_rate": rates,
              "visit_interval": intervals, "freshness": freshness}
         )  # fmt: skip
-        for number in range(0 if random else visits or 1):
+        for number in range(0 if random else count):
             table[f"next_{number + 1}"] = _as_times(_times(many, rates, number) + begin, is_dated, loaded.unit)
     table.attrs = attrs
     return table

@@ -94,8 +94,9 @@ def test_tiers_delays_and_lists_of_visits():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"visits": 0}, "visits: 0 is out of range (1 to 1,000 of each source)"),
+        ({"visits": 0}, "visits: 0 is out of range (a whole number from 1 to 1,000)"),
         ({"visits": 1, "until": 2}, "until: given together with visits (one of both: so many of each, or all up to a "),
+        ({"visits": "two"}, "visits: 'two' is not a number (a whole number from 1 to 1,000)"),
         ({"until": 0}, "until: 0 is not after the start (a later time)"),
         ({"until": 1e9}, "until: about 4e+09 visits (at most 50,000,000, which are over by 1.25e+07)"),
         ({"until": "2h"}, "until: 2h has a unit, but the network has none for its times (unit: h beside it, "),
