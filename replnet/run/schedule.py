@@ -9,6 +9,7 @@ have the slots of the round.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,9 @@ def schedule(
         count = 1 if visits is None else whole(1, MOST_TIMES)(visits)
     except FieldError as error:
         raise FieldError("visits", error.wrong, error.right) from None
+    if count * many.size > MOST_LISTED:
+        wrong = f"{count:,} of each of {many.size:,} sources are too many"
+        raise FieldError("visits", wrong, f"at most {max(MOST_LISTED // many.size, 1):,}")
     begin, is_dated = _instant(start, "start", loaded.unit)
     rates, random = _visit_rates(many), _reason_for_no_times(many)
     if random and (visits is not None or until is not None):
@@ -65,7 +69,8 @@ def schedule(
     attrs = {
         "unit": loaded.unit, "sources": many.size, "visited": int((rates > 0).sum()), "budget": float(rates.sum()),
         "allocate": many.spec.allocate if isinstance(many.spec.allocate, str) else "a list",
-        "freshness": mean.value, "basis": f"{mean.kind}, {mean.source}" if mean.known else "", "note": mean.note,
+        "freshness": mean.value if mean.known else None,
+        "basis": f"{mean.kind}, {mean.source}" if mean.known else "", "note": mean.note,
         "never": _reasons_for_no_visits(many, rates), "times": random,
     }  # fmt: skip
     if until is not None:
@@ -79,8 +84,8 @@ def schedule(
             {"name": names, "rate": many.sources.rates, "weight": np.array(weights, dtype=float), "visit_rate": rates,
              "visit_interval": intervals, "freshness": freshness}
         )  # fmt: skip
-        for number in range(0 if random else count):
-            table[f"next_{number + 1}"] = _as_times(_times(many, rates, number) + begin, is_dated, loaded.unit)
+        for number, times in enumerate(_times(many, rates, 0 if random else count), 1):
+            table[f"next_{number}"] = _as_times(times + begin, is_dated, loaded.unit)
     table.attrs = attrs
     return table
 
@@ -147,17 +152,23 @@ def _phases(many: ManySources, rates: Floats) -> Floats:
     return phases
 
 
-def _times(many: ManySources, rates: Floats, number: int) -> Floats:
-    """Return the time from the start to visit `number` of each source, from 0; NaN for those that are never visited."""
-    times = np.full(many.size, np.nan)
+def _times(many: ManySources, rates: Floats, count: int) -> Iterator[Floats]:
+    """Yield the times from the start to the first visit of each source, to the second and so on, `count` of them.
+
+    They are NaN for sources that are never visited.
+    """
     visited = np.flatnonzero(rates)
-    if many.spec.order == "carousel" and visited.size:
-        turns, first, count = _turns(many)
-        lap, turn = np.divmod(number, count[visited])
-        times[visited] = (turns[first[visited] + turn] + lap * many.round.size) * many.slot
-    else:
-        times[visited] = (_phases(many, rates)[visited] + number) / rates[visited]
-    return times
+    in_turns = many.spec.order == "carousel" and visited.size > 0
+    turns, first, turns_of = _turns(many) if in_turns else (None, None, None)
+    phases = None if in_turns else _phases(many, rates)[visited]
+    for number in range(count):
+        times = np.full(many.size, np.nan)
+        if in_turns:
+            lap, turn = np.divmod(number, turns_of[visited])
+            times[visited] = (turns[first[visited] + turn] + lap * many.round.size) * many.slot
+        else:
+            times[visited] = (phases + number) / rates[visited]
+        yield times
 
 
 def _turns(many: ManySources) -> tuple[Any, Any, Any]:

@@ -86,6 +86,7 @@ def test_tiers_delays_and_lists_of_visits():
     pd.testing.assert_frame_equal(composed[columns], rn.schedule(crawler())[columns])
     delayed = rn.schedule(crawler(delay=0.1))
     assert delayed["freshness"].isna().all()
+    assert delayed.attrs["freshness"] is None
     assert delayed.attrs["note"] == "no formula: downloads that take time"
     again = rn.schedule(crawler(rates=composed, allocate=composed))
     np.testing.assert_allclose(again["freshness"], composed["freshness"])
@@ -108,7 +109,11 @@ def test_errors(how, message):
     assert message_of(lambda: rn.schedule(crawler(), **how)).startswith(message)
 
 
-def test_networks_without_a_budget():
+def test_too_many_visits_and_networks_without_a_budget():
+    many = rn.aggregate(rates=np.ones(60_000), budget=1)
+    assert message_of(lambda: rn.schedule(many, visits=1000)) == (
+        "visits: 1,000 of each of 60,000 sources are too many (at most 833)"
+    )
     assert message_of(rn.schedule, "cascade") == (
         "kind: cascade has no budget that is allocated to many sources "
         "(kind: aggregate, or compose with an aggregate as its first tier)"
