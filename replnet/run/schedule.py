@@ -43,8 +43,8 @@ def schedule(
     >>> net = rn.aggregate(rates=[1, 2, 20], names=["a", "b", "c"], budget=4, allocate="freshness")
     >>> rn.schedule(net).round(3)[["name", "rate", "visit_rate", "freshness", "next_1"]]
       name  rate  visit_rate  freshness  next_1
-    0    a   1.0       1.697      0.757   0.546
-    1    b   2.0       2.303      0.668   0.134
+    0    a   1.0       1.755      0.762   0.528
+    1    b   2.0       2.245      0.662   0.138
     2    c  20.0       0.000      0.000     NaN
     """
     import pandas as pd
@@ -159,8 +159,8 @@ def _times(many: ManySources, rates: Floats, count: int) -> Iterator[Floats]:
     """
     visited = np.flatnonzero(rates)
     in_turns = many.spec.order == "carousel" and visited.size > 0
-    turns, first, turns_of = _turns(many) if in_turns else (None, None, None)
-    phases = None if in_turns else _phases(many, rates)[visited]
+    turns, first, turns_of = _turns(many) if in_turns else (rates, rates, rates)
+    phases = rates if in_turns else _phases(many, rates)[visited]
     for number in range(count):
         times = np.full(many.size, np.nan)
         if in_turns:
