@@ -77,15 +77,15 @@ def init(kind: str | None, output: Path | None) -> int:
 @click.argument("file", shell_complete=name_completer("networks", "experiments", files=True))
 def check(file: str) -> int:
     """Check FILE, a network or an experiment; list all mistakes."""
+    from replnet.cli.networks import load_with_notes
     from replnet.lab.experiment import load_experiment
-    from replnet.network import load
     from replnet.text import DocumentError
 
     try:
         if _is_experiment(file):
             words = f"an experiment of {len(load_experiment(file).cells()):,} cells"
         else:
-            network = load(file)
+            network = load_with_notes(file, ())
             words = f"a network: {network.size:,} nodes, {network.kind}"
     except DocumentError as error:
         echo(error, err=True)

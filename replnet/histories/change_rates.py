@@ -6,8 +6,8 @@ under which just these are likeliest solves
     sum over changed of t / (exp(z t) - 1) = sum over unchanged of t + t' / 2,    t' the mean of t                (1)
 
 but for the last term: half a visit that saw no change, with which z is finite although every visit saw one, and at
-equal t it is log((n + 1/2) / (unchanged + 1/2)) / t, the estimator with reduced bias (Estimating 4.2). As the left side
-is convex in z, and at least 1/z - t/2 for each changed visit, Newton's steps from
+equal t it is log((n + 1/2) / (unchanged + 1/2)) / t, the estimator with reduced bias (lab/papers/estimating, 2). As
+the left side is convex in z, and at least 1/z - t/2 for each changed visit, Newton's steps from
 
     z = changed / (t' / 2 + sum over unchanged of t + (sum over changed of t) / 2)                                (2)
 

@@ -92,6 +92,7 @@ Allocate = Annotated[
             "anyOf": [
                 {"enum": list(POLICIES)},
                 {"type": "string", "pattern": "^(source|update)_penalty"},
+                {"type": "string", "pattern": "[.](csv|tsv|txt|parquet|pq)$"},
                 {"type": "array", "items": {"type": "number", "minimum": 0}, "minItems": 1},
             ]
         }

@@ -7,6 +7,7 @@ override or a sweep then handles a single value, which takes a hundredth of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from replnet.text import FieldError, FieldsError, short_repr
 
@@ -36,14 +37,19 @@ def numbers_in(text: str) -> list[float]:
         raise FieldError("", str(error), "numbers between blanks") from None
 
 
+def listed_names(value: Any) -> Any:
+    """Return names as a list where they are an array or a long text, as `plain_list` makes, and else as they are."""
+    if isinstance(value, str) and value.count("\n") >= MOST_LISTED - 1:
+        return value.split("\n")
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def checked_names(value: object) -> tuple[str, ...]:
     """Return names of sources, a list of texts, as a tuple; raise FieldError for other values or repeated names.
 
     Raise FieldsError with every entry that is no name.
     """
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, str) and value.count("\n") >= MOST_LISTED - 1:
-        value = value.split("\n")
+    value = listed_names(value)
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         raise FieldError("", f"{short_repr(value)} is not a list of names", "a name for each source")
     names = tuple(value)

@@ -23,6 +23,7 @@ from typing import Any, final
 import numpy as np
 
 from replnet.laws import Floats
+from replnet.network.long_lists import listed_names
 from replnet.network.source_files import MOST_FAULTS, Fault, Reader, is_table, reader_of, refuse
 from replnet.text import (
     LARGEST,
@@ -73,7 +74,7 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
             continue
         try:
             table = _read(table_or_path, field, folder, unit)
-            values = _in_order_of(fields.get("names"), table, _name_of(table_or_path))
+            values = _in_order_of(listed_names(fields.get("names")), table, _name_of(table_or_path))
         except FieldsError as error:
             fields[field] = error
             continue

@@ -9,12 +9,13 @@ have the slots of the round.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replnet.laws import Constant, Floats, Law
-from replnet.network import Given, ManySources, Network, network_of
+from replnet.network import Given, ManySources, Network, network_of, whole
 from replnet.predictions import source_freshness
 from replnet.processes import parse_time
 from replnet.text import FieldError, convert_times, in_unit, short_repr
@@ -42,8 +43,8 @@ def schedule(
     >>> net = rn.aggregate(rates=[1, 2, 20], names=["a", "b", "c"], budget=4, allocate="freshness")
     >>> rn.schedule(net).round(3)[["name", "rate", "visit_rate", "freshness", "next_1"]]
       name  rate  visit_rate  freshness  next_1
-    0    a   1.0       1.697      0.757   0.546
-    1    b   2.0       2.303      0.668   0.134
+    0    a   1.0       1.755      0.762   0.528
+    1    b   2.0       2.245      0.662   0.138
     2    c  20.0       0.000      0.000     NaN
     """
     import pandas as pd
@@ -52,8 +53,13 @@ def schedule(
     many = _aggregate_of(loaded)
     if visits is not None and until is not None:
         raise FieldError("until", "given together with visits", "one of both: so many of each, or all up to a time")
-    if visits is not None and not 1 <= visits <= MOST_TIMES:
-        raise FieldError("visits", f"{visits} is out of range", "1 to 1,000 of each source")
+    try:
+        count = 1 if visits is None else whole(1, MOST_TIMES)(visits)
+    except FieldError as error:
+        raise FieldError("visits", error.wrong, error.right) from None
+    if count * many.size > MOST_LISTED:
+        wrong = f"{count:,} of each of {many.size:,} sources are too many"
+        raise FieldError("visits", wrong, f"at most {max(MOST_LISTED // many.size, 1):,}")
     begin, is_dated = _instant(start, "start", loaded.unit)
     rates, random = _visit_rates(many), _reason_for_no_times(many)
     if random and (visits is not None or until is not None):
@@ -63,7 +69,8 @@ def schedule(
     attrs = {
         "unit": loaded.unit, "sources": many.size, "visited": int((rates > 0).sum()), "budget": float(rates.sum()),
         "allocate": many.spec.allocate if isinstance(many.spec.allocate, str) else "a list",
-        "freshness": mean.value, "basis": f"{mean.kind}, {mean.source}" if mean.known else "", "note": mean.note,
+        "freshness": mean.value if mean.known else None,
+        "basis": f"{mean.kind}, {mean.source}" if mean.known else "", "note": mean.note,
         "never": _reasons_for_no_visits(many, rates), "times": random,
     }  # fmt: skip
     if until is not None:
@@ -77,8 +84,8 @@ def schedule(
             {"name": names, "rate": many.sources.rates, "weight": np.array(weights, dtype=float), "visit_rate": rates,
              "visit_interval": intervals, "freshness": freshness}
         )  # fmt: skip
-        for number in range(0 if random else visits or 1):
-            table[f"next_{number + 1}"] = _as_times(_times(many, rates, number) + begin, is_dated, loaded.unit)
+        for number, times in enumerate(_times(many, rates, 0 if random else count), 1):
+            table[f"next_{number}"] = _as_times(times + begin, is_dated, loaded.unit)
     table.attrs = attrs
     return table
 
@@ -145,17 +152,23 @@ def _phases(many: ManySources, rates: Floats) -> Floats:
     return phases
 
 
-def _times(many: ManySources, rates: Floats, number: int) -> Floats:
-    """Return the time from the start to visit `number` of each source, from 0; NaN for those that are never visited."""
-    times = np.full(many.size, np.nan)
+def _times(many: ManySources, rates: Floats, count: int) -> Iterator[Floats]:
+    """Yield the times from the start to the first visit of each source, to the second and so on, `count` of them.
+
+    They are NaN for sources that are never visited.
+    """
     visited = np.flatnonzero(rates)
-    if many.spec.order == "carousel" and visited.size:
-        turns, first, count = _turns(many)
-        lap, turn = np.divmod(number, count[visited])
-        times[visited] = (turns[first[visited] + turn] + lap * many.round.size) * many.slot
-    else:
-        times[visited] = (_phases(many, rates)[visited] + number) / rates[visited]
-    return times
+    in_turns = many.spec.order == "carousel" and visited.size > 0
+    turns, first, turns_of = _turns(many) if in_turns else (rates, rates, rates)
+    phases = rates if in_turns else _phases(many, rates)[visited]
+    for number in range(count):
+        times = np.full(many.size, np.nan)
+        if in_turns:
+            lap, turn = np.divmod(number, turns_of[visited])
+            times[visited] = (turns[first[visited] + turn] + lap * many.round.size) * many.slot
+        else:
+            times[visited] = (phases + number) / rates[visited]
+        yield times
 
 
 def _turns(many: ManySources) -> tuple[Any, Any, Any]:

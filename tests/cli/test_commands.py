@@ -29,6 +29,9 @@ FILES = {
     + "".join(f"{10 * i + 10},source,v{i}\n{10 * i + 11},m,v{i}\n" for i in range(40)),
     "crawler.yaml": "kind: aggregate\nunit: d\nrates: pages.csv\nbudget: 4\nallocate: freshness\n",
     "pages.csv": "name,rate,weight,language\n/a,1,1,en\n/b,2,3,en\n/c,50,1,de\n=d,0,1,de\n",
+    "scheduled.csv": "name,rate,weight,visit_rate,visit_interval,next_1\n"
+    "'=d,0,1,0,,\n/a,1,1,1,1,0.5\n/b,2,3,3,,0\n/c,50,1,0,,\n",
+    "hourly.csv": "name,rate,weight\n/a,0.03/h,\n/b,0.01/h,\n",
     "crawled.csv": "time,url,changed\n"
     + "".join(f"2026-01-{day:02},/{page},{int(day % step == 0)}\n" for day in range(1, 29) for page, step in PAGES),
     "many.csv": "time,node,version\n"

@@ -13,7 +13,7 @@ from replnet.testing import assert_mean
 
 
 def test_visits_at_even_distances_are_the_estimator_with_reduced_bias():
-    """Estimating 4.2: log((n + 1/2) / (unchanged + 1/2)) per distance, also if all visits saw a change."""
+    """log((n + 1/2) / (unchanged + 1/2)) per distance, also if all visits saw a change."""
     changed = {"few": [1, 0, 0, 0, 1, 0], "all": [1] * 6, "none": [0] * 6}
     log = pd.DataFrame(
         [

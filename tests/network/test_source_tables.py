@@ -10,6 +10,7 @@ import pytest
 from error_tables import message_of
 
 import replnet as rn
+from replnet.network import network_of
 from replnet.store import RefusedError
 
 LISTED = rn.aggregate(rates=[0.5, 3, 0], weights=[1, 2, 1], names=["/a", "/b,c", "/d"], budget=2, unit="d")
@@ -114,5 +115,7 @@ def test_long_lists_are_one_text_as_plain_data():
     assert len(repr(net)) < 600
     two_lines = rn.aggregate(rates=rates, names=[*names[1:], "a\nb"], budget=1)
     assert rn.Network.from_data(two_lines.data()) == two_lines
+    pd.DataFrame({"name": names[::-1], "rate": rates[::-1]}).to_parquet("pages.parquet")
+    assert network_of(net, ["rates=pages.parquet"]) == net  # in the order of the names
     broken = data | {"rates": data["rates"].replace(" ", " x", 1)}
     assert message_of(rn.Network.from_data, broken).startswith("rates: could not convert string to float: 'x")

@@ -86,6 +86,7 @@ def test_tiers_delays_and_lists_of_visits():
     pd.testing.assert_frame_equal(composed[columns], rn.schedule(crawler())[columns])
     delayed = rn.schedule(crawler(delay=0.1))
     assert delayed["freshness"].isna().all()
+    assert delayed.attrs["freshness"] is None
     assert delayed.attrs["note"] == "no formula: downloads that take time"
     again = rn.schedule(crawler(rates=composed, allocate=composed))
     np.testing.assert_allclose(again["freshness"], composed["freshness"])
@@ -94,8 +95,9 @@ def test_tiers_delays_and_lists_of_visits():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"visits": 0}, "visits: 0 is out of range (1 to 1,000 of each source)"),
+        ({"visits": 0}, "visits: 0 is out of range (a whole number from 1 to 1,000)"),
         ({"visits": 1, "until": 2}, "until: given together with visits (one of both: so many of each, or all up to a "),
+        ({"visits": "two"}, "visits: 'two' is not a number (a whole number from 1 to 1,000)"),
         ({"until": 0}, "until: 0 is not after the start (a later time)"),
         ({"until": 1e9}, "until: about 4e+09 visits (at most 50,000,000, which are over by 1.25e+07)"),
         ({"until": "2h"}, "until: 2h has a unit, but the network has none for its times (unit: h beside it, "),
@@ -107,7 +109,11 @@ def test_errors(how, message):
     assert message_of(lambda: rn.schedule(crawler(), **how)).startswith(message)
 
 
-def test_networks_without_a_budget():
+def test_too_many_visits_and_networks_without_a_budget():
+    many = rn.aggregate(rates=np.ones(60_000), budget=1)
+    assert message_of(lambda: rn.schedule(many, visits=1000)) == (
+        "visits: 1,000 of each of 60,000 sources are too many (at most 833)"
+    )
     assert message_of(rn.schedule, "cascade") == (
         "kind: cascade has no budget that is allocated to many sources "
         "(kind: aggregate, or compose with an aggregate as its first tier)"
