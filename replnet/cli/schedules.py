@@ -1,4 +1,4 @@
-"""The command schedule, from change rates to visits, and what `trace change-rate` writes, from visits to change rates."""
+"""The command schedule, from change rates to visits, and what `trace change-rate` writes of visits of many elements."""
 
 from __future__ import annotations
 

@@ -369,10 +369,8 @@ def _graph_data(
             continue  # graphs that were made for other purposes have such edges
         field = f"links.{source} -> {target}"
         own_attributes = attributes and _known_attributes(attributes, LINK_KEYS, field, name, problems)
-        problems += [
-            Problem(name, None, None, f"{field}.{key}", *misplaced_law(key, str(target)))
-            for key in attributes.keys() & PROCESSES
-        ]
+        for key in (attributes.keys() & PROCESSES) if attributes else ():
+            problems += [Problem(name, None, None, f"{field}.{key}", *misplaced_law(key, str(target)))]
         link_attributes = {**default, **own_attributes} if own_attributes else default
         link_columns.add(names.get(source, str(source)), names.get(target, str(target)), link_attributes)
     if problems:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema, model_validator
 
 from replnet.lab.papers import service_rate
 from replnet.laws import FieldError, at_rate
@@ -43,6 +43,7 @@ from replnet.network import (
     TimeUnit,
     whole,
 )
+from replnet.run import read_threshold
 from replnet.text import FieldsError, short_repr
 
 QUERIES_PER_CHANGE = 4.0  # queries per update or download, whichever is more frequent
@@ -80,6 +81,22 @@ def _bounds(value: object) -> dict[str, tuple[int, int]]:
     return bounds_by_name
 
 
+def _freshness_of(target: object, info: ValidationInfo) -> object:
+    """Return the freshness that a target demands as text, such as `freshness >= 0.9` or 90%, or any other as it is.
+
+    Raises FieldError for a text that is no such target; `info.context` has the unit of time.
+    """
+    if not isinstance(target, str):
+        return target
+    text = target if "<" in target or ">" in target else f"freshness >= {target}"
+    demand = read_threshold(text, "", (info.context or {}).get("unit"))
+    if demand.metric != "freshness" or demand.group is not None or not demand.above:
+        raise FieldError(
+            "", f"{text!r} is not about freshness alone", "freshness >= 0.9; `replnet size` for all others"
+        )
+    return demand.bound
+
+
 PAIR = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
 Bounds = Annotated[
     dict[str, Any],
@@ -92,6 +109,11 @@ Bounds = Annotated[
             "additionalProperties": False,
         }
     ),
+]
+FreshnessTarget = Annotated[
+    Target,
+    BeforeValidator(_freshness_of),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"type": "string"}]}),
 ]
 FIELDS_OF_SYSTEM = {
     "redundant": ("ask", "superposition"),
@@ -113,7 +135,7 @@ class Optimise(Part):
         "service_rate", description="service_rate: queries per unit of time of all"
     )
     unit: TimeUnit | None = Field(None, description=HELP["unit"])
-    target: Target = Field(description="the freshness to reach, 1 - epsilon")
+    target: FreshnessTarget = Field(description="the freshness to reach, 1 - epsilon; also 90% or freshness >= 0.9")
     bandwidth: Bandwidth = Field(description="B, the messages per unit of time of each replica and of the source")
     updates: LawField = Field(description=HELP["updates"])
     downloads: Family = Field(description=f"of the times between downloads: {FAMILY}")

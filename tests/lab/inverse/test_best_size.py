@@ -59,6 +59,13 @@ def test_the_best_cluster():
     assert "within 1 % of the best for" in rows["cooperative", "service_rate"]["note"]
 
 
+def test_a_target_may_be_written_as_elsewhere():
+    for target in ("60%", "0.6", "freshness >= 60 %", "freshness > 0.6"):
+        assert Optimise.model_validate({**CLUSTER, "target": target}) == Optimise.model_validate(CLUSTER)
+    with pytest.raises(ValueError, match="'lag < 2' is not about freshness alone"):
+        Optimise.model_validate({**CLUSTER, "target": "lag < 2"})
+
+
 def test_where_no_polls_are_needed():
     """m = 2: downloads at rate 5 are fresh enough, so that all else serves."""
     rows = found(solve({**CLUSTER, "replicas": 2, "over": {}}))
