@@ -163,7 +163,7 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
     from replnet.workers import cores
 
     if engine == "live":
-        raise ValueError("--dry-run: is not of live runs (which take --horizon times --time-scale seconds)")
+        raise ValueError("--dry-run: is not of live runs (which say how long they take before they begin)")
     if options["horizon"] is None and options["precision"] is not None:
         options["horizon"] = default_horizon(plan_of(network), EVENTS[engine])
     options |= {"engine": engine, "measure": ()}  # metrics may need more time than a glance takes
