@@ -96,7 +96,8 @@ def predict(
                    "live: on the wall clock, by Ray actors.  "
                    "[default: array, or step where only that can]")  # fmt: skip
 @seed_option("The same seed, the same path.")
-@click.option("--horizon", help="Time to emulate, all replications together: units of time, or such as 2h.")
+@click.option("--horizon", help="Time to emulate, all replications together: units of time, or such as 2h.  "
+                                "[live: half a minute's worth]")  # fmt: skip
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
 @click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
               help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
@@ -177,7 +178,7 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
     from replnet.workers import cores
 
     if engine == "live":
-        raise FieldError("--dry-run", "is not of live runs", "which take --horizon times --time-scale seconds")
+        raise FieldError("--dry-run", "is not of live runs", "which say how long they take before they begin")
     if options["horizon"] is None and options["precision"] is not None:
         options["horizon"] = default_horizon(plan_of(network), EVENTS[engine])
     options |= {"engine": engine, "measure": ()}  # metrics may need more time than a glance takes

@@ -114,7 +114,7 @@ def _right_value(param: click.Parameter, ctx: click.Context | None) -> str:
     return ARGUMENT_HELP.get(_name(param)) or _usage(ctx)
 
 
-def _range_words(kind: click.ParamType) -> str:
+def _range_words(kind: Any) -> str:
     """Return which numbers a type of numbers accepts."""
     words = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)

@@ -131,7 +131,7 @@ def run_on(
             live = Live(**gather_results(seen, run, starts, scale, run.now * scale))
     if not is_kept:
         slower = round_up(run.slower * scale)
-        tell(f"this machine does not keep up at {scale:g} s a unit of time: once more, slower")
+        tell(f"this machine does not keep up at a time scale of {scale:g} s: once more, slower")
         live = run_on(
             transport, task, hosts, replications=replications, time_scale=slower, aim=aim, watch=watch, log=log,
             tell=tell,
@@ -152,7 +152,9 @@ def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
 def _duration_words(horizon: float, replications: int, scale: float) -> str:
     """Return how long a run takes, in words: so many `replications` at once, at `scale` seconds a unit of time."""
     paths = f"{replications:,} paths at once" if replications > 1 else "1 path"
-    return f"the run takes about {span(horizon * scale)}: {paths} of {horizon:,.4g} units of time at {scale:g} s each"
+    return (
+        f"the run takes about {span(horizon * scale)}: {paths} of {horizon:,.4g} units of time, time scale {scale:g} s"
+    )
 
 
 def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:

@@ -14,7 +14,7 @@ from replnet.engines.nodes import Lateness, run_path
 from replnet.laws import Law
 from replnet.live import Live, Log, Outage, Watch, run_live
 from replnet.live.placement import work_of
-from replnet.measure import RESOLUTION, Comparison, is_share, paired_difference
+from replnet.measure import NO_PREDICTION, RESOLUTION, Comparison, is_share, paired_difference
 from replnet.network import Network, Topology
 from replnet.predictions import formulas
 from replnet.run import (
@@ -205,12 +205,10 @@ def _beside_late_step(
     values = dict(zip(reference.keys, reference.estimates, strict=True))
     predictions = {}
     for key, comparison in against.items():
-        without = formulas_without.get(key)
-        known = without is not None and without.known
-        prediction = _with_effect(without, effects[key]) if known else ours.formulas[key]
-        words = [*filter(None, [ours.formulas[key].note if not known else ""])]
-        note = "; ".join([*words, _comparison_note(values[key].value, comparison)])
-        predictions[key] = replace(prediction, note=note)
+        without = formulas_without.get(key, NO_PREDICTION)
+        prediction = _with_effect(without, effects[key]) if without.known else ours.formulas[key]
+        notes = [*([] if without.known else [prediction.note]), _comparison_note(values[key].value, comparison)]
+        predictions[key] = replace(prediction, note="; ".join(notes))
     return replace(ours, formulas=ours.formulas | predictions, against=against)
 
 

@@ -35,7 +35,6 @@ LATE_SHARE = 0.01  # of the shortest mean interval by which messages are late at
 MOST_LATE_SHARE = 0.05  # of the shortest mean interval: with a larger mean slip a path is not the planned one
 BUSY_SHARE = 0.8  # of the time for which a loop works: beyond that it has no room for a burst
 WAKING_SECONDS = 0.0003  # seconds by which a sleeper wakes late
-FASTEST_SCALE = 1e-4  # seconds per unit of model time
 FEW, MANY = 1, 100  # messages in a batch whose cost is measured
 
 
@@ -147,14 +146,14 @@ def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
 
 
 def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus: float) -> float:
-    """Return the default number of seconds per unit of model time, rounded up to two digits; FASTEST_SCALE at least.
+    """Return the default number of seconds per unit of model time, rounded up to two digits.
 
     `work` is the wakes and messages that each host handles per unit of model time, `traffic` the messages per unit of
     model time from host to host, and `cpus` the number of CPUs that all hosts share.
     """
     # Some batches wait for the gap after the one before.
     latency = costs.latency + GAP / 4 if len(traffic) > 1 else WAKING_SECONDS
-    scale = max(latency / (LATE_SHARE * shortest(plan)), FASTEST_SCALE)
+    scale = latency / (LATE_SHARE * shortest(plan))
     while (loads := load(costs, work, traffic, scale)).max() > SHARE or loads.sum() > SHARE * cpus:
         scale *= 1.1
     return round_up(scale)

@@ -6,16 +6,20 @@ nothing else: it depends neither on a worker nor on the order of jobs.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 from replnet.deadline import require_time
-from replnet.text import whole
+from replnet.text import count_text, whole
 from replnet.workers import processes
 from replnet.workers.scheduler import JobQueue, Place, Team, Work, attempt
+
+logger = logging.getLogger(__name__)  # warnings are on stderr, unless a program says otherwise
 
 
 def run(
@@ -33,7 +37,8 @@ def run(
     processes of this machine (None: one per CPU). With `address`, RAY_ADDRESS, or if this process has joined a Ray
     cluster, the workers are actors there. `warm` are small jobs without results: one worker of each machine does them
     before the others begin, to fill Numba's cache, which several may read at once but not fill. With `here` this
-    process does jobs as well, which pays if they are many and short.
+    process does jobs as well, which pays if they are many and short. If there are fewer CPUs than workers, a warning is
+    logged that says how many do the work.
 
     Past a deadline it raises OutOfTime, and RayUnreachableError if no Ray actor starts. Close the generator
     (contextlib.closing) where it may be left early: that ends the workers.
@@ -48,6 +53,8 @@ def run(
     with _join_ray(address) if on_ray(address) else nullcontext(processes.LocalPlace(cores())) as place:
         works_here = here and not on_ray(address)
         count = min(place.capacity if workers is None else workers, len(jobs))
+        if count > place.capacity:
+            _say_who_works(count, place.capacity, "the cluster" if on_ray(address) else "this machine")
         team = Team(place, work, jobs, JobQueue(order), count - works_here, warm)
         try:
             yield from team.results(works_here)
@@ -59,6 +66,16 @@ def require_workers(workers: object) -> None:
     """Raise FieldError unless `workers` is None or a whole number of 0 or more."""
     if workers is not None:
         whole("workers", workers)
+
+
+@cache
+def _say_who_works(workers: int, cpus: int, where: str) -> None:
+    """Log that there are fewer `cpus` than workers; once, however often the same is called for.
+
+    They are wanted all the same: a cluster may grow, and a machine shares its CPUs among them.
+    """
+    does = "1 does the work" if cpus == 1 else f"{cpus} do the work"
+    logger.warning("workers: %d are wanted, and %s has %s, so %s", workers, where, count_text(cpus, "CPU"), does)
 
 
 def _join_ray(address: str | None) -> AbstractContextManager[Place]:

@@ -39,9 +39,11 @@ CONNECT_PROGRAM = "import sys; from ray._raylet import GcsClient; GcsClient(addr
 FAILED_CHECK = re.compile(
     r"Check failed: (?:[^A-Z\n]|[A-Z](?=\w*\())*(?P<words>.+)"
 )  # the text begins with the condition
+NO_TOKEN = "Token authentication is enabled but"  # Ray's words where it has none to show
 SIGACTION_BYTES = 256  # bytes: at least as many as a struct sigaction has on any system
 TOKEN_WANTED = (
-    "the cluster wants another token (RAY_AUTH_MODE=token, and its token as RAY_AUTH_TOKEN or in RAY_AUTH_TOKEN_PATH)"
+    "the cluster wants {} token, which `ray get-auth-token` prints on its head (here RAY_AUTH_MODE=token, and the "
+    "token as RAY_AUTH_TOKEN or in the file RAY_AUTH_TOKEN_PATH)"
 )
 
 
@@ -267,17 +269,19 @@ def _require_answer(address: str) -> None:
     except subprocess.TimeoutExpired:
         raise RayUnreachableError(f"Ray at {address}: what listens there does not answer as Ray does") from None
     if attempt.returncode:
-        why = complaint(attempt.stderr)
-        raise RayUnreachableError(
-            f"Ray at {address}: {TOKEN_WANTED if 'AuthenticationError' in why else printable(why, LONGEST_CAUSE)}"
-        )
+        raise RayUnreachableError(f"Ray at {address}: {complaint(attempt.stderr)}")
 
 
 def complaint(printed: str) -> str:
-    """Return why a program of Ray failed, from what it `printed`: the words of a failed check, else the last line."""
-    if check := FAILED_CHECK.search(printed):
-        return check["words"]
-    return (printed.strip().splitlines() or ["no answer"])[-1]
+    """Return why a program of Ray failed, from what it `printed`: the words of a failed check, else the last line.
+
+    If the cluster refuses it for want of its token, the words say so, and where the token comes from.
+    """
+    check = FAILED_CHECK.search(printed)
+    why = check["words"] if check else (printed.strip().splitlines() or ["no answer"])[-1]
+    if "AuthenticationError" in why:
+        return TOKEN_WANTED.format("another" if os.environ.get("RAY_AUTH_MODE", "").lower() == "token" else "a")
+    return TOKEN_WANTED.format("a") if NO_TOKEN in why else printable(why, LONGEST_CAUSE)
 
 
 def _connect(address: str) -> None:

@@ -304,7 +304,7 @@ def test_a_run_is_as_long_as_it_aims_to_be_and_says_so():
         live = run_on(world, Task(CLUSTER, SEED, 60.0), 2, time_scale=0.2, aim=aim, log=log.extend, tell=told.append)
         assert live.horizon == horizon
         assert live.cut_short == ""
-        path = f"1 path of {horizon:g} units of time at 0.2 s each"
+        path = f"1 path of {horizon:g} units of time, time scale 0.2 s"
         assert told == ["waiting for 2 hosts", f"the run takes about {horizon / 5:g} s: {path}"]
         assert_logged_once(CLUSTER, SEED, live, log)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import programs
 import pytest
 
-from replnet.workers import RayUnreachableError, on_ray, scheduler
+from replnet.workers import RayUnreachableError, jobs, on_ray, scheduler
 from replnet.workers.jobs import run
 
 ON_RAY = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -216,3 +216,15 @@ def test_what_goes_wrong_on_ray(workers, monkeypatch):
     monkeypatch.setattr(scheduler, "WAIT_SECONDS", 0.01)
     with pytest.raises(RayUnreachableError, match="none answered within 0 s"):
         list(run(square, [1, 2], [1, 1], workers))
+
+
+def test_more_workers_than_cpus_are_told_how_many_work(caplog):
+    """Once, and only where there are jobs for them; what is done does not change."""
+    cpus = jobs.cores()
+    with caplog.at_level("WARNING"):
+        for wanted, count in ((cpus, 2 * cpus), (cpus + 3, 1), (cpus + 3, cpus + 3), (cpus + 3, cpus + 3)):
+            numbers = list(range(count))
+            assert sorted(run(square, numbers, numbers, workers=wanted)) == [(i, i * i) for i in numbers]
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"workers: {cpus + 3} are wanted, and this machine has {cpus} CPU")
+    assert record.getMessage().endswith(("so 1 does the work", f"so {cpus} do the work"))

@@ -47,6 +47,18 @@ def test_sigterm_is_handled_afterwards_by_whom_it_was(of):
         signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.parametrize(("mode", "token"), [("", "a"), ("disabled", "a"), ("token", "another")])
+def test_a_cluster_that_wants_a_token_is_said_to(mode, token, monkeypatch):
+    """Ray says so in one way to those who show none or another, and in another way to those who have none to show."""
+    monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    wanted = (
+        f"the cluster wants {token} token, which `ray get-auth-token` prints on its head (here RAY_AUTH_MODE=token,"
+    )
+    assert ray_cluster.complaint("Traceback\nray.exceptions.AuthenticationError: Invalid\n").startswith(wanted)
+    check = "[2026 C 1 1] a.cc:5: Check failed: x Token authentication is enabled but Ray couldn't find one"
+    assert ray_cluster.complaint(check).startswith("the cluster wants a token, which")
+
+
 @pytest.mark.parametrize(
     ("printed", "words"),
     [
