@@ -38,7 +38,7 @@ def names() -> list[str]:
 
 def calls(block: str) -> list[Call]:
     """Return the commands of a block of `console`, with what is shown below each."""
-    parts = re.split(r"^\$ (.*(?:\\\n.*)*)\n", block, flags=re.MULTILINE)
+    parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n", block, flags=re.MULTILINE)
     assert not parts[0], f"a console block begins with a command: {parts[0]!r}"
     return [Call(command, shown) for command, shown in zip(parts[1::2], parts[2::2], strict=True)]
 

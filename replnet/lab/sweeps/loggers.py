@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, final
 
 from replnet.lab.experiment import Cell
@@ -75,7 +75,11 @@ class Loggers:
         self.notes = [f"logger {name}: {why}" for name, why in _broken().items()]
         self._loggers: dict[str, Any] = {}
         for name, kind in sorted(_KNOWN.items()):
-            self._attempt(name, lambda name=name, kind=kind: self._loggers.update({name: kind()}))
+            self._attempt(name, partial(self._make, name, kind))
+
+    def _make(self, name: str, kind: type[Any]) -> None:
+        """Make the logger `name`, which is of this class, and add it."""
+        self._loggers[name] = kind()
 
     def tell_cell(self, cell: Cell, record: Mapping[str, Any]) -> None:
         """Tell all loggers of a cell that is finished, with its record."""
@@ -107,7 +111,7 @@ class Loggers:
         """Call a method of every logger, each with its own copy of parameters and rows; drop loggers that fail."""
         for name, listener in list(self._loggers.items()):
             copies = dict(parameters), [dict(row) for row in rows]
-            if not self._attempt(name, lambda: getattr(listener, method)(self._run, *copies)):  # noqa: B023
+            if not self._attempt(name, partial(getattr(listener, method), self._run, *copies)):
                 del self._loggers[name]
 
     def _attempt(self, name: str, call: Callable[[], object]) -> bool:

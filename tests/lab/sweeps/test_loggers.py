@@ -118,7 +118,7 @@ def test_classes_that_are_no_loggers(name, kind, wrong):
 
 
 def test_a_sweep_is_in_mlflow(file, tmp_path):
-    pytest.importorskip("mlflow", reason="MLflow is not installed (pip install mlflow-skinny)")
+    pytest.importorskip("mlflow", reason="MLflow is not installed (pip install mlflow)")
     from mlflow import MlflowClient
 
     (info := tmp_path / "replnet_mlflow-1.0.dist-info").mkdir()
