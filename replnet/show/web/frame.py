@@ -134,6 +134,19 @@ def fill_table(grid: Any, table: Table, links: Sequence[str] = ()) -> None:
     grid.props(add="hide-pagination") if is_short else grid.props(remove="hide-pagination")
 
 
+def csv_button(name: str, table: Callable[[], Table]) -> Any:
+    """Add a button that downloads a table as CSV, and return it.
+
+    `name` is that of the file without its ending, and `table` returns the table as it is then.
+    """
+
+    def download() -> None:
+        """Send the table to the browser, as a file."""
+        ui.download.content(table().csv.encode(errors="replace"), f"{name}.csv", "text/csv")
+
+    return ui.button("Download CSV", icon="download", on_click=download).props("outline dense no-caps")
+
+
 def copyable_text(title: str, text: str) -> Any:
     """Add a text with a title and a button that copies it; return the label that holds it, to change the text."""
     with ui.element("div").classes("rn-stack"):
