@@ -63,8 +63,10 @@ def page(opened: Opened) -> Callable[..., Any]:
             body.classes("two")
             try:
                 now = Draft(controls.read_assignments(overrides), _share(target))
-                kept = [Draft(controls.read_assignments(list(filter(None, parameters.getlist("kept")))), now.target)]
-                drafts = Drafts(now, _start(opened, source), kept[0] if "kept" in parameters else None)
+                reference = [
+                    Draft(controls.read_assignments(list(filter(None, parameters.getlist("kept")))), now.target)
+                ]
+                drafts = Drafts(now, _start(opened, source), reference[0] if "kept" in parameters else None)
                 metric = _metric(parameters.get("metric", DEFAULT_METRIC))
                 explorer = Explorer(opened, source, drafts, metric, parameters.get("over", ""))
                 explorer.build()
@@ -102,12 +104,14 @@ class Explorer:
         self.opened, self.source, self.drafts, self.metric, self.over = opened, source, drafts, metric, over
         self.document = opened.document(source)
         self.question = self._current_question()
+        if drafts.reference is not None:
+            self._question_of(drafts.reference)
         self.controls = controls.controls(self.document, drafts.now.assignments)
         # A run may begin with compiling, which must not be given up.
         self.desks = {name: LatestOnly(PREDICTION_PATIENCE) for name in ("predict", "curve", "kept", "size", "best")}
         self.desks["emulate"] = LatestOnly(120.0)
         self.change, self.last_key = 0, ""
-        self.rows, self.kept_rows = list[dict[str, Any]](), list[dict[str, Any]]()
+        self.rows, self.reference_rows = list[dict[str, Any]](), list[dict[str, Any]]()
         # The points of the curves, of the network and of the kept one, and what they are the curves of.
         self.curves, self.curves_of = tuple[Points, Points](((), ())), object()
 
@@ -120,7 +124,7 @@ class Explorer:
             {
                 "Undo": partial(self._act, self.drafts.undo),
                 "Reset": partial(self._act, self.drafts.reset),
-                "Keep this one": partial(self._act, self.drafts.keep),
+                "Keep this one": self._keep,
                 "Swap with the kept one": partial(self._act, self.drafts.swap),
                 "Forget the kept one": partial(self._act, self.drafts.forget),
             }
@@ -134,7 +138,7 @@ class Explorer:
         self.client = ui.context.client
         self.client.on_delete(self._leave)
         ui.timer(0.0, self._answer, once=True)
-        ui.timer(0.0, self._answer_kept, once=True)
+        ui.timer(0.0, self._answer_reference, once=True)
 
     @property
     def _target(self) -> Control:
@@ -146,8 +150,8 @@ class Explorer:
     def _field(self) -> Control | None:
         """The control of the field below the curve; None if no field is a number."""
         numbers = {control.key: control for control in self.controls if control.kind in ("number", "whole")}
-        known = {key: control for key, control in numbers.items() if control.number is not None}
-        first = next((key for key in FIRST_CHOICES if key in known), next(iter(known), ""))
+        choices = {key: control for key, control in numbers.items() if control.number is not None}
+        first = next((key for key in FIRST_CHOICES if key in choices), next(iter(choices), ""))
         return numbers.get(self.over) or numbers.get(first)
 
     # ---- What the user does
@@ -190,21 +194,29 @@ class Explorer:
         """Draw, and ask for, the metric that the user chooses."""
         self.metric = name
         self._show_draft()
-        background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
+        background_tasks.create(self._answer_reference(), name=f"kept {id(self)}")
 
     def _set_over(self, key: str) -> None:
         """Draw the metric over the field that the user chooses."""
         self.over = key
         self._show_draft()
 
+    def _keep(self) -> None:
+        """Keep the draft as it is, unless it reads files that are not open."""
+        try:
+            self._current_question()
+        except ValueError:
+            return
+        self._act(self.drafts.keep)
+
     def _act(self, act: Callable[[], None]) -> None:
         """Change the drafts by `act`, a method of theirs, and show them."""
-        kept = self.drafts.kept
+        reference = self.drafts.reference
         act()
         self.last_key = ""
         self._show_draft()
-        if self.drafts.kept != kept:
-            background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
+        if self.drafts.reference != reference:
+            background_tasks.create(self._answer_reference(), name=f"kept {id(self)}")
 
     # ---- What follows
 
@@ -241,8 +253,8 @@ class Explorer:
         if path == "/":
             pairs += [("metric", self.metric)] if self.metric != DEFAULT_METRIC else []
             pairs += [("over", self.over)] if self.over else []
-            if self.drafts.kept is not None:
-                pairs += [("kept", text) for text in controls.override_texts(self.drafts.kept.assignments) or [""]]
+            if self.drafts.reference is not None:
+                pairs += [("kept", text) for text in controls.override_texts(self.drafts.reference.assignments) or [""]]
         return address(path, *pairs)
 
     async def _answer(self) -> None:
@@ -273,39 +285,36 @@ class Explorer:
         field = self._field
         if field is None:
             return
-        questions = [question, *([self._question_of(self.drafts.kept)] if self.drafts.kept else [])]
+        questions = [question, *([self._question_of(self.drafts.reference)] if self.drafts.reference else [])]
         others = tuple(tuple(_without(field.key, each.overrides)) for each in questions)
         wanted = (self.metric, field.key, field.low, field.high, others)
         if wanted == self.curves_of:
             return
         self.curves, self.curves_of = ((), ()), wanted
-        values, known = field.values(MOST_POINTS), [dict[float, Any]() for _ in questions]
+        values, points = field.values(MOST_POINTS), [dict[float, Any]() for _ in questions]
         for stride in CURVE_STRIDES:
-            more, begin = [value for value in values[::stride] if value not in known[0]], time.monotonic()
+            more, begin = [value for value in values[::stride] if value not in points[0]], time.monotonic()
             work = partial(curve_rows, key=field.key, values=more)
             reply = _as_reply(await self.desks["curve"].ask(work, questions)) if more else {"answer": (), "error": ""}
             if wanted != self.curves_of or reply is None:
                 return
-            for points, new in zip(known, reply["answer"], strict=False):
-                points.update(new)
-            drawn = [[(x, groups) for x, groups in sorted(points.items()) if groups] for points in known]
+            for of_one, new in zip(points, reply["answer"], strict=False):
+                of_one.update(new)
+            drawn = [[(x, groups) for x, groups in sorted(of_one.items()) if groups] for of_one in points]
             self.curves = drawn[0], drawn[-1] if len(drawn) > 1 else []
             self._draw()
             # The first few have to wait for a process that starts.
             if reply["error"] or (stride != CURVE_STRIDES[0] and time.monotonic() - begin > CURVE_PATIENCE):
                 return
 
-    async def _answer_kept(self) -> None:
+    async def _answer_reference(self) -> None:
         """Predict the kept draft, if there is one, and show its numbers beside those of the network as it is."""
-        draft, self.kept_rows = self.drafts.kept, []
+        draft, self.reference_rows = self.drafts.reference, []
         if draft is not None:
-            try:
-                reply = _as_reply(await self.desks["kept"].ask(predict_rows, self._question_of(draft)))
-            except ValueError:  # it reads files that are not open
+            reply = _as_reply(await self.desks["kept"].ask(predict_rows, self._question_of(draft)))
+            if reply is None or draft != self.drafts.reference:
                 return
-            if reply is None or draft != self.drafts.kept:
-                return
-            self.kept_rows = reply["answer"]
+            self.reference_rows = reply["answer"]
         if self.rows:
             self._draw()
 
@@ -366,17 +375,23 @@ class Explorer:
 
     def _draw(self) -> None:
         """Draw the chart and fill the table, with the rows and the curves that there are."""
-        field, kept = self._field, self.drafts.kept
+        field, reference = self._field, self.drafts.reference
         now = Variant(self.rows, self.curves[0], field.number if field else None)
-        beside = Variant(self.kept_rows, self.curves[1], self._kept_value(field)) if kept is not None else None
+        beside = (
+            Variant(self.reference_rows, self.curves[1], self._reference_value(field))
+            if reference is not None
+            else None
+        )
         self.view.draw(self.metric, field, now, beside)
-        self.view.kept.set_text(f"Kept: {controls.command(self.source, kept.assignments)}" if kept else "")
+        self.view.reference.set_text(
+            f"Kept: {controls.command(self.source, reference.assignments)}" if reference else ""
+        )
 
-    def _kept_value(self, field: Control | None) -> float | None:
+    def _reference_value(self, field: Control | None) -> float | None:
         """Return the value that a field has in the kept draft; None if it has none that is a number."""
-        assert self.drafts.kept is not None
+        assert self.drafts.reference is not None
         try:
-            others = controls.controls(self.document, self.drafts.kept.assignments)
+            others = controls.controls(self.document, self.drafts.reference.assignments)
         except ValueError:
             return None
         return next((control.number for control in others if field and control.key == field.key), None)
@@ -388,7 +403,7 @@ class Explorer:
         names = (self.metric, DEFAULT_METRIC, *(row["metric"] for row in self.rows), *PLAIN_METRICS)
         self.tools.show_metrics(list(dict.fromkeys(names)), self.metric)
         self.tools.show_fields(fields, field.key if field is not None else "")
-        has_kept = self.drafts.kept is not None
+        has_kept = self.drafts.reference is not None
         self.tools.show_buttons((self.drafts.can_undo, not self.drafts.is_start, True), has_kept)
 
     def _say_slow(self, change: int) -> None:

@@ -93,7 +93,7 @@ class ExploreView:
         self._numbers.set_visibility(False)
         with self._numbers:
             self._legend = ui.label("").classes("rn-quiet")
-            self.kept = ui.label("").classes("rn-quiet")
+            self.reference = ui.label("").classes("rn-quiet")
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
             self._table = table("Rows")
             self.command, self.yaml = copyable_text("Command", ""), copyable_text("YAML", "")
@@ -104,10 +104,10 @@ class ExploreView:
         self.status.set_text(words)
         self._error.set_text(error)
 
-    def draw(self, metric: str, field: Control | None, now: Variant, kept: Variant | None) -> None:
+    def draw(self, metric: str, field: Control | None, now: Variant, reference: Variant | None) -> None:
         """Draw the metric over the field, or by group if there is none, and fill the table.
 
-        `now` is the network as it is, and `kept` the variant that is compared with it, if there is one.
+        `now` is the network as it is, and `reference` the variant that is compared with it, if there is one.
         """
         self._numbers.set_visibility(True)
         about = f"Predicted and measured {metric.replace('_', ' ')}"
@@ -115,17 +115,17 @@ class ExploreView:
             redraw(self._chart, series.by_group(now.rows, metric), about)
             self._legend.set_text("")
         else:
-            redraw(self._chart, field_chart(field, metric, now, kept), f"{about} over {field.label}")
-            dashed = "" if kept is None else "Dashed: the kept one."
+            redraw(self._chart, field_chart(field, metric, now, reference), f"{about} over {field.label}")
+            dashed = "" if reference is None else "Dashed: the kept one."
             self._legend.set_text(" ".join(filter(None, [MARKS, dashed, left_out(metric, now)])))
-        fill_table(self._table, _rows_table(now.rows, None if kept is None else kept.rows))
+        fill_table(self._table, _rows_table(now.rows, None if reference is None else reference.rows))
 
 
-def _rows_table(rows: Sequence[Row], kept: Sequence[Row] | None) -> Table:
-    """Return the table of rows, as dictionaries; with `kept`, those of another network, and the change against it."""
-    if kept is None:
+def _rows_table(rows: Sequence[Row], reference: Sequence[Row] | None) -> Table:
+    """Return the table of rows, as dictionaries; with `reference`, rows of another network, also the change since."""
+    if reference is None:
         return result_table(rows).select(TABLE_COLUMNS)
-    before = {(row["group"], row["metric"]): row["predicted"] for row in kept}
+    before = {(row["group"], row["metric"]): row["predicted"] for row in reference}
     values = [before.get((row["group"], row["metric"])) for row in rows]
     changes = [
         None if value is None or row["predicted"] is None else row["predicted"] - value

@@ -72,7 +72,7 @@ def chart(options: dict[str, Any], about: str) -> Any:
     """Add a chart to the page and return it; `options` are those of ECharts, and `about` describes it for users who do
     not see it.
     """
-    return ui.echart(_described(options, about), renderer="svg").classes("rn-chart")
+    return ui.echart(_with_description(options, about), renderer="svg").classes("rn-chart")
 
 
 def redraw(chart: Any, options: dict[str, Any], about: str = "") -> None:
@@ -80,13 +80,13 @@ def redraw(chart: Any, options: dict[str, Any], about: str = "") -> None:
 
     `about` describes it for users who do not see it; if it is empty, the description stays.
     """
-    described = _described(options, about or chart.options["aria"]["label"]["description"])
+    new = _with_description(options, about or chart.options["aria"]["label"]["description"])
     chart.options.clear()
-    chart.options.update(described)
+    chart.options.update(new)
     chart.update()
 
 
-def _described(options: dict[str, Any], about: str) -> dict[str, Any]:
+def _with_description(options: dict[str, Any], about: str) -> dict[str, Any]:
     """Return the options of a chart with a description, which ECharts makes its name for users who do not see it."""
     return {**options, "aria": {"enabled": True, "label": {"description": about}}}
 

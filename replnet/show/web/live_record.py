@@ -45,8 +45,8 @@ SOURCES = "sources"  # the name of their group in a record
 
 
 class RunNames(NamedTuple):
-    """What a record says about its run besides the network: the network's `name`, the `command` that makes the run, and
-    the number of the `process` that Ctrl-C would end, None if pages must not end it.
+    """Names of a run in its record: the `name` of its network, the `command` that makes it, and the number of its
+    `process`, which Ctrl-C ends; None if pages must not end it.
     """
 
     name: str = ""

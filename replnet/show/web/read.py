@@ -159,9 +159,9 @@ class Reader:
         """Fill the table with the rows that the filter lets through, and say how many these are of how many."""
         self.shown, links = matching_rows(self.rows, self.links, self.filter)
         fill_table(self.table, self.shown, links)
-        count, shown = len(self.rows.rows), len(self.shown.rows)
+        count = len(self.rows.rows)
         few = f"The {count:,} rows that matter most; {self.omitted:,} more agree." if self.omitted else ""
-        passed = f"{shown:,} of {count:,} rows have these words." if self.filter else ""
+        passed = f"{len(self.shown.rows):,} of {count:,} rows have these words." if self.filter else ""
         self.few.set_text(" ".join(filter(None, [passed, few])))
 
     def _draw(self, view: dict[str, Any]) -> None:

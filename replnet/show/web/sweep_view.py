@@ -94,7 +94,7 @@ def matching_rows(table: Table, links: Sequence[str], words: str) -> tuple[Table
     try:
         wanted = [word.lower() for word in shlex.split(words)]
     except ValueError:  # a quote that is still open
-        wanted = words.lower().split()
+        wanted = words.lower().replace("'", " ").replace('"', " ").split()
     titles = {title.lower(): at for at, title in enumerate(table.columns)}
 
     def has(cells: Sequence[str], word: str) -> bool:

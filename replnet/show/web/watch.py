@@ -179,7 +179,9 @@ class RunForm:
         reply = await self.desk.ask(work, question)
         await self.desk.close()
         if isinstance(reply, Failure) or reply["error"]:
-            raise ValueError(reply.reason if isinstance(reply, Failure) else reply["error"])
+            field = "" if isinstance(reply, Failure) else reply["field"]
+            words = reply.reason if isinstance(reply, Failure) else reply["error"]
+            raise ValueError(f"{field}: {words}".removeprefix(": "))
         return reply["answer"][0]
 
 
@@ -279,7 +281,7 @@ class PlaybackView:
 
         `states` are the numbers of copies, and of fresh copies, of every node at that time.
         """
-        self.clock.set_text(f"t = {self.time:.4g} of {playback.end:.4g}")
+        self.clock.set_text(f"t = {self.time:.6g} of {playback.end:.4g}")
         self.now.set_text(_counts(playback, states))
         if not self.timer.active:
             pairs = [("run", self.name)] if self.name else []

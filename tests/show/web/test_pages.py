@@ -452,7 +452,7 @@ def test_a_run_is_watched(browser, serve, run, tmp_path):
     browser.run(SLIDER.format("Time") + ".focus()")
     # However quickly they come, every key counts: from 500 thousandths of the time.
     browser.press("ArrowRight", 20)
-    end = "document.querySelector('.rn-play').innerText.split(' of ')[1]"
+    end = "parseFloat(document.querySelector('.rn-play').innerText.split(' of ')[1])"
     browser.wait(f"Math.round(1000 * new URLSearchParams(location.search).get('at') / {end}) === 520")
     said = browser.run("document.querySelector('.rn-play').innerText")
     browser.open(browser.run("location.href"))
