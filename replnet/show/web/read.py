@@ -53,7 +53,7 @@ def cell_page(opened: Opened) -> Callable[..., Any]:
 
     def cell(request: Request) -> None:
         """Build the page of the cell, without content if no sweep is open."""
-        with page_frame("/read", f"Read: {opened.folder}"):
+        with page_frame("/read", f"Cell of {opened.folder}"):
             ui.link("All cells", "/read").classes("rn-link")
             body = ui.element("div").classes("rn-stack")
 
