@@ -26,11 +26,15 @@ from itertools import compress, zip_longest
 from typing import Any, Literal, TypeAlias, final
 
 from replnet.show.theme import VERDICTS
-from replnet.text import axis_text, escape_unprintable, finite_or_nan, standard_errors_text, text, value_text
+from replnet.text import axis_text, csv_text, escape_unprintable, finite_or_nan, standard_errors_text, text, value_text
 
 Kind: TypeAlias = Literal["text", "value", "number", "predicted", "basis", "interval", "deviation", "verdict"]
 
 COLUMN_GAP = 2  # letters between columns
+# The columns of pairs in CSV: what stands behind the title.
+PAIRS: Mapping[str, tuple[str, str]] = {
+    "predicted": ("", "accuracy"), "basis": ("kind", "source"), "interval": ("low", "high"),
+}  # fmt: skip
 VERDICT_ORDER = {"failed": 0, "differ": 1, "unresolved": 2}  # the bad ones first, before all others
 NUMERIC = re.compile(r"[-+±.,%\de ]*|nan|inf")  # cells that are never wrapped
 LAST_DIGIT = 1e-5  # that is shown of a number below 10
@@ -101,6 +105,23 @@ class Table:
         """The table as Markdown, without notes."""
         lines = [[cell.replace("|", r"\|") for cell in line] for line in self.lines]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in _even_lines(lines, None))
+
+    @property
+    def csv(self) -> str:
+        """The table as CSV, without notes, with all digits of numbers.
+
+        An interval has a column for each of its ends, and a prediction one for its value and one for its accuracy.
+        """
+        import pandas as pd
+
+        columns: dict[str, list[Any]] = {}
+        for at, title in enumerate(self.columns):
+            cells, names = [row[at] for row in self.rows], PAIRS.get(self.kinds.get(title, "text"), ())
+            if not names:
+                columns[title] = cells
+            for place, name in enumerate(names):
+                columns[f"{title} {name}".strip()] = [None if cell is None else cell[place] for cell in cells]
+        return csv_text(pd.DataFrame(columns))
 
     @property
     def records(self) -> list[dict[str, Any]]:

@@ -33,6 +33,11 @@ def test_every_kind_of_cell_is_written():
          "against print": "≠ contradicts", "z": -0.126},
         dict.fromkeys(("k", "95 % interval", "predicted", "verdict", "against print", "z")),
     ]  # fmt: skip
+    assert table.select(("k", "95 % interval", "predicted", "prediction")).csv.splitlines() == [
+        "k,95 % interval low,95 % interval high,predicted,predicted accuracy,prediction kind,prediction source",
+        "0.1,0.45,0.55,1234.5678,0.0123,limit,P2P eq. 8",
+        ",,,,,,",
+    ]
     assert Table(["a", "b"], []).without_empty_columns.columns == ()
     assert Table(["a", "b"], [["", 0]]).without_empty_columns.columns == ("b",)
 

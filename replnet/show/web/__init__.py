@@ -26,6 +26,7 @@ Pages, and who serves them:
     frame           what all pages have in common: head, charts, tables, text to copy (static/ has style and scripts)
     field_controls  the fields of a network: boxes, sliders and choices that show the same
     explore         the page of a network: fields to move, predictions that follow
+    explore_view    what that page shows: its tools, the chart of a metric over a field, the numbers
     watch           the page of a recorded run, and of one that goes on
     live_view       the part of that page that shows a run while it goes on
     read            the pages of a sweep: its table, its curves, each of its cells

@@ -209,7 +209,7 @@ def _answer(work: Any) -> dict[str, Any]:
         return {"answer": work(), "error": "", "field": ""}
     except ValueError as error:
         field, words = fault(error)
-        return {"answer": [], "error": words.removeprefix("--target: "), "field": field}
+        return {"answer": [], "error": words, "field": field}
 
 
 def fault(error: ValueError) -> tuple[str, str]:

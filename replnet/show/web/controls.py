@@ -128,7 +128,12 @@ def controls(document: Document, assignments: Assignments) -> list[Control]:
     if not assignments:
         return now
     before = {control.key: control for control in controls(document, {})}
-    return [_with_old_range(control, before.get(control.key)) for control in now]
+    result = [_with_old_range(control, before.get(control.key)) for control in now]
+    for key in assignments.keys() & before.keys() - {control.key for control in now}:
+        places = [at for at, control in enumerate(result) if key.rpartition(".")[0] == control.key]
+        if places and before[key].kind in ("number", "whole"):  # a law's parameter that is no number that it can have
+            result.insert(places[0] + 1, replace(before[key], value=assignments[key]))
+    return result
 
 
 def assign(assignments: Assignments, key: str, text: str) -> dict[str, str]:

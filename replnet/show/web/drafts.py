@@ -19,13 +19,13 @@ class Draft(NamedTuple):
 
 @final
 class Drafts:
-    """The drafts of one page: `now`, those before it, which can be undone, and `kept`, which is None if there is none.
+    """The drafts of one page: `now`, those before it, which can be undone, and `reference`, kept to be compared with.
 
-    `start` is the first, to which a reset goes back.
+    `reference` is None if none is kept. `start` is the first, to which a reset goes back.
     """
 
-    def __init__(self, now: Draft, start: Draft, kept: Draft | None = None) -> None:
-        self.now, self.kept, self._start = now, kept, start
+    def __init__(self, now: Draft, start: Draft, reference: Draft | None = None) -> None:
+        self.now, self.reference, self._start = now, reference, start
         self._before = list[Draft]()
         self._last_change: tuple[str, float] | None = None
 
@@ -51,17 +51,17 @@ class Drafts:
 
     def keep(self) -> None:
         """Keep the draft as it is, to be compared with what becomes of it."""
-        self.kept = self.now
+        self.reference = self.now
 
     def swap(self) -> None:
         """Make the kept draft the one that is, and keep the other; do nothing if none is kept."""
-        if self.kept is not None:
-            kept, self.kept = self.kept, self.now
-            self._replace(kept)
+        if self.reference is not None:
+            reference, self.reference = self.reference, self.now
+            self._replace(reference)
 
     def forget(self) -> None:
         """Keep no draft any more."""
-        self.kept = None
+        self.reference = None
 
     @property
     def can_undo(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, final
 
@@ -13,8 +13,7 @@ from fastapi import Request
 from nicegui import background_tasks, ui
 
 from replnet.measure import METRICS, PLAIN_METRICS
-from replnet.show import Table, result_table
-from replnet.show.web import controls, series
+from replnet.show.web import controls
 from replnet.show.web.answers import (
     NetworkQuestion,
     best_size,
@@ -27,17 +26,13 @@ from replnet.show.web.answers import (
 from replnet.show.web.controls import Control
 from replnet.show.web.desk import LatestOnly
 from replnet.show.web.drafts import Draft, Drafts
+from replnet.show.web.explore_view import ExploreTools, ExploreView
 from replnet.show.web.field_controls import Field, FieldPanel
-from replnet.show.web.field_curve import MOST_POINTS, Points, Variant, field_chart, left_out
+from replnet.show.web.field_curve import MOST_POINTS, Points, Variant
 from replnet.show.web.frame import (
     address,
-    chart,
-    copyable_text,
-    fill_table,
     page_frame,
-    redraw,
     replace_address,
-    table,
     with_attributes,
 )
 from replnet.show.web.opened import Opened, network_pairs
@@ -50,8 +45,6 @@ PREDICTION_PATIENCE = 2.0  # seconds that a new question waits for the answer to
 CURVE_STRIDES = (8, 4, 2, 1)  # between the points of a curve, as it gets finer
 CURVE_PATIENCE = 3.0  # seconds after which a curve does not get finer, as that takes longer still
 RUN_LENGTHS = (0.05, 1.0)  # of the runs that emulate a network, one after another, as shares of the usual length
-TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "95 % interval", "verdict", "note")
-KEPT_COLUMNS = ("group", "metric", "predicted", "kept", "change", "measured", "95 % interval", "verdict", "note")
 DEFAULT_METRIC = "freshness"
 FIRST_CHOICES = ("downloads.rate", "polls.rate")  # of the field below the curve, before the user moves one
 
@@ -70,8 +63,10 @@ def page(opened: Opened) -> Callable[..., Any]:
             body.classes("two")
             try:
                 now = Draft(controls.read_assignments(overrides), _share(target))
-                kept = [Draft(controls.read_assignments(list(filter(None, parameters.getlist("kept")))), now.target)]
-                drafts = Drafts(now, _start(opened, source), kept[0] if "kept" in parameters else None)
+                reference = [
+                    Draft(controls.read_assignments(list(filter(None, parameters.getlist("kept")))), now.target)
+                ]
+                drafts = Drafts(now, _start(opened, source), reference[0] if "kept" in parameters else None)
                 metric = _metric(parameters.get("metric", DEFAULT_METRIC))
                 explorer = Explorer(opened, source, drafts, metric, parameters.get("over", ""))
                 explorer.build()
@@ -109,12 +104,14 @@ class Explorer:
         self.opened, self.source, self.drafts, self.metric, self.over = opened, source, drafts, metric, over
         self.document = opened.document(source)
         self.question = self._current_question()
+        if drafts.reference is not None:
+            self._question_of(drafts.reference)
         self.controls = controls.controls(self.document, drafts.now.assignments)
         # A run may begin with compiling, which must not be given up.
         self.desks = {name: LatestOnly(PREDICTION_PATIENCE) for name in ("predict", "curve", "kept", "size", "best")}
         self.desks["emulate"] = LatestOnly(120.0)
         self.change, self.last_key = 0, ""
-        self.rows, self.kept_rows = list[dict[str, Any]](), list[dict[str, Any]]()
+        self.rows, self.reference_rows = list[dict[str, Any]](), list[dict[str, Any]]()
         # The points of the curves, of the network and of the kept one, and what they are the curves of.
         self.curves, self.curves_of = tuple[Points, Points](((), ())), object()
 
@@ -122,51 +119,26 @@ class Explorer:
 
     def build(self) -> None:
         """Put the controls, the chart and the numbers on the page, and ask for the first prediction."""
-        with ui.element("section").classes("rn-tools").props("aria-label=View"):
-            self._build_tools()
+        self.tools = ExploreTools(self.opened.networks, self.source, self._set_metric, self._set_over)
+        self.tools.add_buttons(
+            {
+                "Undo": partial(self._act, self.drafts.undo),
+                "Reset": partial(self._act, self.drafts.reset),
+                "Keep this one": self._keep,
+                "Swap with the kept one": partial(self._act, self.drafts.swap),
+                "Forget the kept one": partial(self._act, self.drafts.forget),
+            }
+        )
+        self._show_tools()
         with ui.element("section").classes("rn-stack rn-side").props("aria-label=Fields"):
             self.wanted = Field(self._target, self._set_target)
             self.panel = FieldPanel(self._set, self._set_family)
             self.panel.show(self.controls)
-        with ui.element("section").classes("rn-stack rn-main rn-sticky").props("aria-label=Curve"):
-            self.status = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
-            self.error = ui.label("").classes("rn-bad").props("role=alert")
-            self.chart = chart(series.by_group([]), "Predicted and measured")
-        # There are no numbers before there is a network that can be.
-        self.numbers = ui.element("section").classes("rn-stack rn-main").props("aria-label=Numbers")
-        self.numbers.set_visibility(False)
-        with self.numbers:
-            self.legend = ui.label("").classes("rn-quiet")
-            self.kept_line = ui.label("").classes("rn-quiet")
-            self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
-            self.table = table("Rows")
-            self.command, self.yaml = copyable_text("Command", ""), copyable_text("YAML", "")
-            self.watch = ui.link("Watch a run of it", self._address("/watch")).classes("rn-link")
+        self.view = ExploreView(self._address("/watch"))
         self.client = ui.context.client
         self.client.on_delete(self._leave)
         ui.timer(0.0, self._answer, once=True)
-        ui.timer(0.0, self._answer_kept, once=True)
-
-    def _build_tools(self) -> None:
-        """Put the choices of the network, the metric and the field below the curve on the page, and the buttons."""
-        self.networks = ui.select(
-            self.opened.networks, value=self.source, label="network",
-            on_change=lambda event: ui.navigate.to(address("/", *network_pairs(event.value, []))),
-        )  # fmt: skip
-        metrics = dict.fromkeys((self.metric, DEFAULT_METRIC, *PLAIN_METRICS))
-        self.metrics = ui.select(_in_words(metrics), value=self.metric, label="metric", on_change=self._set_metric)
-        self.fields = ui.select({}, label="over the field", on_change=self._set_over)
-        for choice in (self.networks, self.metrics, self.fields):
-            choice.classes("rn-choice").props("dense options-dense")
-        actions = {
-            "Undo": self.drafts.undo, "Reset": self.drafts.reset, "Keep this one": self.drafts.keep,
-            "Swap with the kept one": self.drafts.swap, "Forget the kept one": self.drafts.forget,
-        }  # fmt: skip
-        self.buttons = [
-            ui.button(words, on_click=partial(self._act, act)).props("no-caps outline dense").classes("rn-button")
-            for words, act in actions.items()
-        ]
-        self._show_tools()
+        ui.timer(0.0, self._answer_reference, once=True)
 
     @property
     def _target(self) -> Control:
@@ -178,8 +150,8 @@ class Explorer:
     def _field(self) -> Control | None:
         """The control of the field below the curve; None if no field is a number."""
         numbers = {control.key: control for control in self.controls if control.kind in ("number", "whole")}
-        known = {key: control for key, control in numbers.items() if control.number is not None}
-        first = next((key for key in FIRST_CHOICES if key in known), next(iter(known), ""))
+        choices = {key: control for key, control in numbers.items() if control.number is not None}
+        first = next((key for key in FIRST_CHOICES if key in choices), next(iter(choices), ""))
         return numbers.get(self.over) or numbers.get(first)
 
     # ---- What the user does
@@ -218,27 +190,33 @@ class Explorer:
             text = ""
         self._set(key, controls.family_text(text, family))
 
-    def _set_metric(self, event: Any) -> None:
+    def _set_metric(self, name: str) -> None:
         """Draw, and ask for, the metric that the user chooses."""
-        self.metric = event.value
+        self.metric = name
         self._show_draft()
-        background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
+        background_tasks.create(self._answer_reference(), name=f"kept {id(self)}")
 
-    def _set_over(self, event: Any) -> None:
+    def _set_over(self, key: str) -> None:
         """Draw the metric over the field that the user chooses."""
-        field = self._field
-        if event.value and (field is None or event.value != field.key):
-            self.over = event.value
-            self._show_draft()
+        self.over = key
+        self._show_draft()
+
+    def _keep(self) -> None:
+        """Keep the draft as it is, unless it reads files that are not open."""
+        try:
+            self._current_question()
+        except ValueError:
+            return
+        self._act(self.drafts.keep)
 
     def _act(self, act: Callable[[], None]) -> None:
         """Change the drafts by `act`, a method of theirs, and show them."""
-        kept = self.drafts.kept
+        reference = self.drafts.reference
         act()
         self.last_key = ""
         self._show_draft()
-        if self.drafts.kept != kept:
-            background_tasks.create(self._answer_kept(), name=f"kept {id(self)}")
+        if self.drafts.reference != reference:
+            background_tasks.create(self._answer_reference(), name=f"kept {id(self)}")
 
     # ---- What follows
 
@@ -254,7 +232,7 @@ class Explorer:
             self._show_tools()
             self._fail(*fault(error))
             return
-        with_attributes(self.watch, href=self._address("/watch"))
+        with_attributes(self.view.watch, href=self._address("/watch"))
         background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
 
     def _current_question(self) -> NetworkQuestion:
@@ -275,8 +253,8 @@ class Explorer:
         if path == "/":
             pairs += [("metric", self.metric)] if self.metric != DEFAULT_METRIC else []
             pairs += [("over", self.over)] if self.over else []
-            if self.drafts.kept is not None:
-                pairs += [("kept", text) for text in controls.override_texts(self.drafts.kept.assignments) or [""]]
+            if self.drafts.reference is not None:
+                pairs += [("kept", text) for text in controls.override_texts(self.drafts.reference.assignments) or [""]]
         return address(path, *pairs)
 
     async def _answer(self) -> None:
@@ -293,7 +271,7 @@ class Explorer:
         if reply["error"]:
             self._fail(reply.get("field", ""), reply["error"])
             return
-        for size in self.sizes:
+        for size in self.view.sizes:
             size.set_text("")
         self._show("Predicted.", reply["answer"])
         background_tasks.create(self._answer_later(change, question), name=f"later {id(self)} {change}")
@@ -307,39 +285,36 @@ class Explorer:
         field = self._field
         if field is None:
             return
-        questions = [question, *([self._question_of(self.drafts.kept)] if self.drafts.kept else [])]
+        questions = [question, *([self._question_of(self.drafts.reference)] if self.drafts.reference else [])]
         others = tuple(tuple(_without(field.key, each.overrides)) for each in questions)
         wanted = (self.metric, field.key, field.low, field.high, others)
         if wanted == self.curves_of:
             return
         self.curves, self.curves_of = ((), ()), wanted
-        values, known = field.values(MOST_POINTS), [dict[float, Any]() for _ in questions]
+        values, points = field.values(MOST_POINTS), [dict[float, Any]() for _ in questions]
         for stride in CURVE_STRIDES:
-            more, begin = [value for value in values[::stride] if value not in known[0]], time.monotonic()
+            more, begin = [value for value in values[::stride] if value not in points[0]], time.monotonic()
             work = partial(curve_rows, key=field.key, values=more)
             reply = _as_reply(await self.desks["curve"].ask(work, questions)) if more else {"answer": (), "error": ""}
             if wanted != self.curves_of or reply is None:
                 return
-            for points, new in zip(known, reply["answer"], strict=False):
-                points.update(new)
-            drawn = [[(x, groups) for x, groups in sorted(points.items()) if groups] for points in known]
+            for of_one, new in zip(points, reply["answer"], strict=False):
+                of_one.update(new)
+            drawn = [[(x, groups) for x, groups in sorted(of_one.items()) if groups] for of_one in points]
             self.curves = drawn[0], drawn[-1] if len(drawn) > 1 else []
             self._draw()
             # The first few have to wait for a process that starts.
             if reply["error"] or (stride != CURVE_STRIDES[0] and time.monotonic() - begin > CURVE_PATIENCE):
                 return
 
-    async def _answer_kept(self) -> None:
+    async def _answer_reference(self) -> None:
         """Predict the kept draft, if there is one, and show its numbers beside those of the network as it is."""
-        draft, self.kept_rows = self.drafts.kept, []
+        draft, self.reference_rows = self.drafts.reference, []
         if draft is not None:
-            try:
-                reply = _as_reply(await self.desks["kept"].ask(predict_rows, self._question_of(draft)))
-            except ValueError:  # it reads files that are not open
+            reply = _as_reply(await self.desks["kept"].ask(predict_rows, self._question_of(draft)))
+            if reply is None or draft != self.drafts.reference:
                 return
-            if reply is None or draft != self.drafts.kept:
-                return
-            self.kept_rows = reply["answer"]
+            self.reference_rows = reply["answer"]
         if self.rows:
             self._draw()
 
@@ -361,22 +336,22 @@ class Explorer:
     async def _answer_size(
         self, change: int, question: NetworkQuestion, at: int, desk: LatestOnly, work: Callable[..., Any]
     ) -> None:
-        """Let `work`, in the process of `desk`, answer `question`, and show the sentence in the label `self.sizes[at]`.
+        """Let `work`, in the process of `desk`, answer `question`, and show the sentence in label `at` of the sizes.
 
         The answer is dropped if the fields have changed since change number `change`.
         """
-        late = asyncio.get_running_loop().call_later(1.0, self.sizes[at].set_text, "Looking for the size …")
+        late = asyncio.get_running_loop().call_later(1.0, self.view.sizes[at].set_text, "Looking for the size …")
         reply = _as_reply(await desk.ask(work, question))
         late.cancel()
         if change == self.change and reply is not None:
-            self.sizes[at].set_text(reply["error"] or " ".join(reply["answer"]))
+            self.view.sizes[at].set_text(reply["error"] or " ".join(reply["answer"]))
 
     async def _emulate(self, change: int, question: NetworkQuestion) -> None:
         """Emulate a short and then a full run, and show the rows of each, or what is wrong; stop if the fields have
         changed since change number `change`.
         """
         for share in RUN_LENGTHS:
-            self.status.set_text("Predicted; emulating …")
+            self.view.status.set_text("Predicted; emulating …")
             reply = _as_reply(await self.desks["emulate"].ask(partial(emulate_rows, share=share), question))
             if change != self.change or reply is None:
                 return
@@ -391,61 +366,55 @@ class Explorer:
         """Show rows, as dictionaries, in the chart and in the table, and `words` in the line of the status; clear the
         error.
         """
-        self.error.set_text("")
         self.panel.mark("", "")
         self.wanted.mark("")
-        self.numbers.set_visibility(True)
-        self.status.set_text(words)
         self.rows = rows
+        self.view.say(words)
+        self._show_tools()
         self._draw()
 
     def _draw(self) -> None:
         """Draw the chart and fill the table, with the rows and the curves that there are."""
-        field, kept, metric = self._field, self.drafts.kept, self.metric
-        over = "" if field is None else f" over {field.label}"
-        about = f"Predicted and measured {metric.replace('_', ' ')}{over}"
-        if field is None:
-            redraw(self.chart, series.by_group(self.rows, metric), about)
-            self.legend.set_text("")
-        else:
-            now = Variant(self.rows, self.curves[0], field.number)
-            beside = Variant(self.kept_rows, self.curves[1], self._kept_value(field)) if kept else None
-            redraw(self.chart, field_chart(field, metric, now, beside), about)
-            marks = "Lines: predicted. ◇: predicted for this network; in it, filled: measured, with its 95 % interval."
-            dashed = "Dashed: the kept one." if kept else ""
-            self.legend.set_text(" ".join(filter(None, [marks, dashed, left_out(metric, now)])))
-        self.kept_line.set_text(f"Kept: {controls.command(self.source, kept.assignments)}" if kept else "")
-        fill_table(self.table, _rows_table(self.rows, self.kept_rows) if kept else _rows_table(self.rows))
+        field, reference = self._field, self.drafts.reference
+        now = Variant(self.rows, self.curves[0], field.number if field else None)
+        beside = (
+            Variant(self.reference_rows, self.curves[1], self._reference_value(field))
+            if reference is not None
+            else None
+        )
+        self.view.draw(self.metric, field, now, beside)
+        self.view.reference.set_text(
+            f"Kept: {controls.command(self.source, reference.assignments)}" if reference else ""
+        )
 
-    def _kept_value(self, field: Control) -> float | None:
+    def _reference_value(self, field: Control | None) -> float | None:
         """Return the value that a field has in the kept draft; None if it has none that is a number."""
-        assert self.drafts.kept is not None
+        assert self.drafts.reference is not None
         try:
-            others = controls.controls(self.document, self.drafts.kept.assignments)
+            others = controls.controls(self.document, self.drafts.reference.assignments)
         except ValueError:
             return None
-        return next((control.number for control in others if control.key == field.key), None)
+        return next((control.number for control in others if field and control.key == field.key), None)
 
     def _show_tools(self) -> None:
-        """Show the fields to choose from below the curve, and which of the buttons can be pressed."""
+        """Show the metrics and the fields to choose from, and which of the buttons can be pressed."""
         field = self._field
-        labels = {control.key: control.label for control in self.controls if control.number is not None}
-        self.fields.set_options(labels, value=field.key if field is not None and field.key in labels else None)
-        usable = (self.drafts.can_undo, not self.drafts.is_start, True, *2 * (self.drafts.kept is not None,))
-        for button, enabled in zip(self.buttons, usable, strict=True):
-            button.set_enabled(enabled)
-        for button in self.buttons[3:]:
-            button.set_visibility(self.drafts.kept is not None)
+        fields = {control.key: control.label for control in self.controls if control.number is not None}
+        names = (self.metric, DEFAULT_METRIC, *(row["metric"] for row in self.rows), *PLAIN_METRICS)
+        self.tools.show_metrics(list(dict.fromkeys(names)), self.metric)
+        self.tools.show_fields(fields, field.key if field is not None else "")
+        has_kept = self.drafts.reference is not None
+        self.tools.show_buttons((self.drafts.can_undo, not self.drafts.is_start, True), has_kept)
 
     def _say_slow(self, change: int) -> None:
         """Say that the prediction takes longer, unless the fields have changed since `change`."""
         if change == self.change:
-            self.status.set_text("Predicting; this one takes longer …")
+            self.view.status.set_text("Predicting; this one takes longer …")
 
     def _show_command(self) -> None:
         """Show the command, the YAML and, in the browser, the address of the network as it is now."""
-        self.command.set_text(controls.command(self.source, self.drafts.now.assignments))
-        self.yaml.set_text(controls.yaml_of(self.document, self.drafts.now.assignments))
+        self.view.command.set_text(controls.command(self.source, self.drafts.now.assignments))
+        self.view.yaml.set_text(controls.yaml_of(self.document, self.drafts.now.assignments))
         replace_address(self.client, self._address("/"))
 
     def _fail(self, key: str, words: str) -> None:
@@ -456,8 +425,8 @@ class Explorer:
         at_target = key == "target" == self.last_key
         self.wanted.mark(words if at_target else "")
         marked = at_target or self.panel.mark(key, words) or self.panel.mark(self.last_key, words)
-        self.status.set_text("This network cannot be: see the field that is marked." if marked else "This cannot be:")
-        self.error.set_text("" if marked else f"{key}: {words}".removeprefix(": "))
+        sentence = "This network cannot be: see the field that is marked." if marked else "This cannot be:"
+        self.view.say(sentence, "" if marked else f"{key}: {words}".removeprefix(": "))
 
     async def _leave(self) -> None:
         """End the processes that answer, as the browser has left the page."""
@@ -466,27 +435,9 @@ class Explorer:
             await desk.close()
 
 
-def _in_words(names: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words of each of the names of metrics."""
-    return {name: name.replace("_", " ") for name in names}
-
-
 def _without(key: str, overrides: tuple[str, ...]) -> list[str]:
     """Return the overrides `key=value` without those of the field at `key`."""
     return [text for text in overrides if text.partition("=")[0] != key]
-
-
-def _rows_table(rows: list[dict[str, Any]], kept: list[dict[str, Any]] | None = None) -> Table:
-    """Return the table of rows, as dictionaries; with `kept`, those of another network, and the change against it."""
-    if kept is None:
-        return result_table(rows).select(TABLE_COLUMNS)
-    before = {(row["group"], row["metric"]): row["predicted"] for row in kept}
-    values = [before.get((row["group"], row["metric"])) for row in rows]
-    changes = [
-        None if value is None or row["predicted"] is None else row["predicted"] - value
-        for row, value in zip(rows, values, strict=True)
-    ]
-    return result_table(rows, more={"kept": values, "change": changes}).select(KEPT_COLUMNS)
 
 
 def _as_reply(answer: Any) -> dict[str, Any] | None:

@@ -24,13 +24,14 @@ class TextBox(Element, component="static/text_box.js"):
     """A box for a text; `on_text` is called with the text, without spaces at its ends, on Enter and when the focus
     leaves the box.
 
-    `label` names it, and `hint` is shown below it while it has the focus.
+    `label` names it, and `hint` is shown below it while it has the focus. If it is `eager`, `on_text` is called at
+    every key.
     """
 
-    def __init__(self, label: str, text: str, on_text: Change, hint: str = "") -> None:
+    def __init__(self, label: str, text: str, on_text: Change, hint: str = "", eager: bool = False) -> None:
         super().__init__()
         self.props["label"], self.props["text"], self.props["serial"] = label, text, 0
-        self.props["hint"], self.props["error"] = hint, ""
+        self.props["hint"], self.props["error"], self.props["eager"] = hint, "", eager
         self._on_text = on_text
         self.on("told", self._hear)
 
@@ -46,7 +47,7 @@ class TextBox(Element, component="static/text_box.js"):
             self.props["serial"] += 1
             self.update()
 
-    def mark(self, error: str) -> None:
+    def complain(self, error: str) -> None:
         """Show below the box what is wrong with its text; nothing if `error` is empty."""
         if error != self.props["error"]:
             self.props["error"] = error
@@ -58,7 +59,7 @@ class TextBox(Element, component="static/text_box.js"):
         """
         self.props["text"] = text = str(event.args)
         self._on_text(text.strip())
-        if self.text == text != text.strip():
+        if self.text == text != text.strip() and not self.props["eager"]:
             self.show(text.strip())
 
 
@@ -82,8 +83,7 @@ class Field:
         hint = f"{control.key}: {control.about}"
         with self.element, ui.element("div").classes("row"):
             if control.kind == "choice":
-                self._choose(control.label, control.label, control.options, control.value, change)
-                with self._choice:
+                with self._choose(control.label, control.label, control.options, control.value, change):
                     ui.tooltip(hint)
                 return
             with TextBox(control.label, _text(control.value), change, hint) as self._box:
@@ -117,13 +117,13 @@ class Field:
     def mark(self, error: str) -> None:
         """Show at the field what is wrong with it; nothing if `error` is empty."""
         if self._box is not None:
-            self._box.mark(error)
+            self._box.complain(error)
         else:
             self._choice.props["error"], self._choice.props["error-message"] = bool(error), error
             self._choice.update()
 
-    def _choose(self, label: str, about: str, options: Sequence[str], value: Any, change: Change) -> None:
-        """Add a box to choose one of `options` from, with a label and `value` chosen at first.
+    def _choose(self, label: str, about: str, options: Sequence[str], value: Any, change: Change) -> Any:
+        """Add a box to choose one of `options` from, with a label and `value` chosen at first; return it.
 
         `about` names it for users who do not see what stands around it. `change` is called with an option that the user
         chooses, not with one that the server sets.
@@ -135,6 +135,7 @@ class Field:
 
         self._choice = ui.select(list(options), value=value, label=label, on_change=pass_on)
         with_attributes(self._choice.props("dense options-dense hide-bottom-space"), aria_label=about)
+        return self._choice
 
     def _take_position(self, position: float) -> None:
         """Set the field to the value at the position to which the user has moved the slider."""

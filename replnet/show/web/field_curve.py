@@ -38,11 +38,11 @@ class Variant(NamedTuple):
     x: float | None
 
 
-def field_chart(field: Control, metric: str, now: Variant, kept: Variant | None = None) -> Options:
+def field_chart(field: Control, metric: str, now: Variant, reference: Variant | None = None) -> Options:
     """Return the ECharts options of a chart of a metric over a field, group by group, for at most MOST_CURVES groups.
 
     There are the predicted curves of the network as it is `now`, its predicted and measured values at its own value of
-    the field, and the same, without measured values, of the variant that was `kept`.
+    the field, and the same, without measured values, of the variant that was `reference`.
     """
     groups = _groups(metric, now)
     series: list[Options] = []
@@ -51,9 +51,9 @@ def field_chart(field: Control, metric: str, now: Variant, kept: Variant | None 
         shape = SHAPES[place % len(SHAPES)]
         marks = {"symbol": shape, "showAllSymbol": True, ":symbolSize": MARK_SIZES[place]}
         series.append(_curve(group, group, colour, now.points, "solid") | marks)
-        if kept is not None:
-            series.append(_curve(f"{group}, kept", group, colour, kept.points, "dashed"))
-            series.append(_mark(f"{group}, kept", colour, kept, metric, group))
+        if reference is not None:
+            series.append(_curve(f"{group}, kept", group, colour, reference.points, "dashed"))
+            series.append(_mark(f"{group}, kept", colour, reference, metric, group))
         series.append(_mark(group, colour, now, metric, group))
         measured = [row for row in now.rows if (row["group"], row["metric"]) == (group, metric)]
         if now.x is not None and measured and measured[0].get("measured") is not None:
@@ -64,7 +64,7 @@ def field_chart(field: Control, metric: str, now: Variant, kept: Variant | None 
             "silent": True, "symbol": "none", "label": {"show": False}, "lineStyle": line, "data": [{"xAxis": now.x}],
         }  # fmt: skip
     x: Options = {"type": "log" if field.logarithmic else "value", "name": field.label}
-    if ends := [value for variant in (now, kept) if variant for value, _ in variant.points]:
+    if ends := [value for variant in (now, reference) if variant for value, _ in variant.points]:
         x |= {"min": min(ends), "max": max(ends)}
     options = chart_with_axes(x, {"type": "value", "name": metric.replace("_", " "), "scale": True}, series)
     options["tooltip"] = AXIS_TOOLTIP

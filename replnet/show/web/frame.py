@@ -72,7 +72,7 @@ def chart(options: dict[str, Any], about: str) -> Any:
     """Add a chart to the page and return it; `options` are those of ECharts, and `about` describes it for users who do
     not see it.
     """
-    return ui.echart(_described(options, about), renderer="svg").classes("rn-chart")
+    return ui.echart(_with_description(options, about), renderer="svg").classes("rn-chart")
 
 
 def redraw(chart: Any, options: dict[str, Any], about: str = "") -> None:
@@ -80,13 +80,13 @@ def redraw(chart: Any, options: dict[str, Any], about: str = "") -> None:
 
     `about` describes it for users who do not see it; if it is empty, the description stays.
     """
-    described = _described(options, about or chart.options["aria"]["label"]["description"])
+    new = _with_description(options, about or chart.options["aria"]["label"]["description"])
     chart.options.clear()
-    chart.options.update(described)
+    chart.options.update(new)
     chart.update()
 
 
-def _described(options: dict[str, Any], about: str) -> dict[str, Any]:
+def _with_description(options: dict[str, Any], about: str) -> dict[str, Any]:
     """Return the options of a chart with a description, which ECharts makes its name for users who do not see it."""
     return {**options, "aria": {"enabled": True, "label": {"description": about}}}
 
@@ -132,6 +132,19 @@ def fill_table(grid: Any, table: Table, links: Sequence[str] = ()) -> None:
     grid.set_visibility(bool(table.rows))
     is_short = len(table.rows) <= ROWS_PER_PAGE
     grid.props(add="hide-pagination") if is_short else grid.props(remove="hide-pagination")
+
+
+def csv_button(name: str, table: Callable[[], Table]) -> Any:
+    """Add a button that downloads a table as CSV, and return it.
+
+    `name` is that of the file without its ending, and `table` returns the table as it is then.
+    """
+
+    def download() -> None:
+        """Send the table to the browser, as a file."""
+        ui.download.content(table().csv.encode(errors="replace"), f"{name}.csv", "text/csv")
+
+    return ui.button("Download CSV", icon="download", on_click=download).props("outline dense no-caps")
 
 
 def copyable_text(title: str, text: str) -> Any:

@@ -45,8 +45,8 @@ SOURCES = "sources"  # the name of their group in a record
 
 
 class RunNames(NamedTuple):
-    """What a record says about its run besides the network: the network's `name`, the `command` that makes the run, and
-    the number of the `process` that Ctrl-C would end, None if pages must not end it.
+    """Names of a run in its record: the `name` of its network, the `command` that makes it, and the number of its
+    `process`, which Ctrl-C ends; None if pages must not end it.
     """
 
     name: str = ""
@@ -275,8 +275,8 @@ class LiveRecord:
 
     `reader` returns the bytes of the record from an offset on. There is nothing before the first `update`. `about` is
     the line with the network, the engine, the seed and the names, `latest` that of the last glimpse, and `result` that
-    of the result, if there is one. `points` has at most some 300 glimpses evenly over the run, and `over` says whether
-    the run has ended.
+    of the result, if there is one. `points` has at most some 300 glimpses evenly over the run, and `lost` may be set
+    once nobody writes it any more, and `over` says whether the run has ended.
     """
 
     def __init__(self, reader: RecordReader) -> None:
@@ -285,7 +285,7 @@ class LiveRecord:
         self.latest: Mapping[str, Any] | None = None
         self.result: Mapping[str, Any] | None = None
         self._first: Mapping[str, Any] | None = None  # glimpse, from which on the pace is counted
-        self.over = False
+        self.over = self.lost = False
         self.points: list[Mapping[str, Any]] = []  # glimpses, evenly over the run and not too many
         self._stride, self._count = 1, 0
 
@@ -395,6 +395,8 @@ class LiveRecord:
     @property
     def _state(self) -> str:
         """A sentence about whether the run goes on, or how it ended."""
+        if self.lost:
+            return "The process of the run is gone, without a result; so far it had come."
         if not self.over:
             return "Running." if self.result is None else "Ending."
         if self.result is None:
@@ -416,6 +418,6 @@ class LiveRecord:
         done, left = now["now"] - first["now"], now["horizon"] - now["now"]
         return (
             speed
-            if self.over or done <= 0
+            if self.over or self.lost or done <= 0
             else [*speed, f"{duration(float(f'{left * seconds / done:.2g}'), dated=True)} left"]
         )

@@ -23,7 +23,6 @@ from replnet.show.web.outage_bands import Band, describe_bands, planned_bands, p
 SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks: drawing takes CPU time from a run that needs all of it
 LEGEND = "Solid: measured since time zero. Dashed: predicted, with messages that take no longer than the network says."
 INTERVALS = "Shaded: 95 % intervals, once there are 30 replications."
-LOST = "The process of the run is gone, without a result; this is how far it had come."
 TABLE_COLUMNS = ("group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "note")
 NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its level so far"
 
@@ -62,7 +61,8 @@ class LiveView:
         new = await run.io_bound(record.update)
         if not new:
             if self._owner is not None and not is_child:
-                self.words.set_text(f"{LOST} {record.words}")
+                record.lost = True
+                self.words.set_text(record.words)
                 self._finish()
             return
         self.words.set_text(record.words)

@@ -7,30 +7,43 @@ from pathlib import Path
 from typing import Any, final
 
 from fastapi import Request
-from nicegui import run, ui
+from nicegui import background_tasks, run, ui
 
+from replnet.show import Table
 from replnet.show.web.desk import LatestOnly
-from replnet.show.web.frame import chart, copyable_text, fill_table, page_frame, redraw, table
+from replnet.show.web.field_controls import TextBox
+from replnet.show.web.frame import (
+    address,
+    chart,
+    copyable_text,
+    csv_button,
+    fill_table,
+    page_frame,
+    redraw,
+    replace_address,
+    table,
+)
 from replnet.show.web.opened import Opened
-from replnet.show.web.sweep_view import cell_view, directory_stamp, sweep_view
+from replnet.show.web.sweep_view import cell_view, directory_stamp, matching_rows, sweep_view
 from replnet.text import yaml_text
 from replnet.workers import Failure
 
 SECONDS_BETWEEN_LOOKS = 2.0  # seconds between looks at the directory
 LONGEST_WAIT = 60.0  # seconds for which a sweep, or a cell, may take to be read
+FILTER_HINT = "words that all occur in a row, such as: differ 'level 1' rate=2"
 
 
 def page(opened: Opened) -> Callable[..., Any]:
     """Return the function that builds the page Read, of the sweep that the command has opened."""
 
-    def read() -> None:
-        """Build the page, or say how to open a sweep."""
+    def read(request: Request) -> None:
+        """Build the page, with the filter that the address names, or say how to open a sweep."""
         if opened.folder is None:
             with page_frame("/read", "Read"):
                 ui.label("No sweep is open. Begin with its directory: replnet ui DIR").classes("rn-quiet")
             return
         with page_frame("/read", f"Read: {opened.folder}"):
-            Reader(opened.folder)
+            Reader(opened.folder, request.query_params.get("filter", ""))
 
     return read
 
@@ -40,7 +53,7 @@ def cell_page(opened: Opened) -> Callable[..., Any]:
 
     def cell(request: Request) -> None:
         """Build the page of the cell, without content if no sweep is open."""
-        with page_frame("/read", f"Read: {opened.folder}"):
+        with page_frame("/read", f"Cell of {opened.folder}"):
             ui.link("All cells", "/read").classes("rn-link")
             body = ui.element("div").classes("rn-stack")
 
@@ -66,22 +79,34 @@ def _cell(view: dict[str, Any]) -> None:
     ui.label(view["title"]).classes("rn-heading")
     _lines(view["words"])
     fill_table(table("Rows of the cell"), view["table"])
+    if view["table"].rows:
+        csv_button("cell", lambda: view["table"]).classes("rn-button rn-start")
     copyable_text("What was run", yaml_text({**view["subject"], "run": view["settings"]}))
 
 
 @final
 class Reader:
-    """A page that looks at the directory of a sweep again and again, and shows what has changed."""
+    """A page that looks at the directory of a sweep again and again, and shows what has changed.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.busy = folder, False
+    `words` filter the rows of its table at first.
+    """
+
+    def __init__(self, folder: Path, words: str = "") -> None:
+        self.folder, self.filter, self.busy = folder, words, False
+        self.rows, self.shown, self.links, self.omitted = Table((), ()), Table((), ()), list[str](), 0
         self.seen: Any = None
         self.desk, self.charts = LatestOnly(LONGEST_WAIT), list[Any]()
         self.title = ui.label("Reading …").classes("rn-heading")
         self.progress = ui.linear_progress(0.0, show_value=False).props('aria-label="Finished cells" instant-feedback')
         self.words = ui.element("div").classes("rn-stack").props("role=status aria-live=polite")
         self.figures = ui.element("div").classes("rn-stack")
+        with ui.element("div").classes("rn-tools") as self.tools:
+            self.box = TextBox("filter the rows", words, self._set_filter, FILTER_HINT, eager=True)
+            self.box.classes("rn-filter")
+            csv_button(folder.name or "sweep", lambda: self.shown).classes("rn-button")
+        self.tools.set_visibility(False)
         self.table = table("Rows of the sweep")
+        self.client = ui.context.client
         self.few = ui.label("").classes("rn-quiet")
         ui.context.client.on_delete(self.desk.close)
         ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
@@ -116,10 +141,28 @@ class Reader:
                 ui.label(view["verdict"])
             _lines(view["claims"])
         self._draw(view)
-        fill_table(self.table, view["table"], view["links"])
-        count = len(view["table"].rows)
-        omitted = view["count"] - count
-        self.few.set_text(f"The {count:,} rows that matter most; {omitted:,} more agree." if omitted else "")
+        self.rows, self.links, self.omitted = view["table"], view["links"], view["count"] - len(view["table"].rows)
+        self.tools.set_visibility(bool(self.rows.rows))
+        self._fill()
+
+    def _set_filter(self, words: str) -> None:
+        """Show the rows in which all of these words occur."""
+        self.filter = words
+        replace_address(self.client, address("/read", *([("filter", words)] if words else [])))
+        background_tasks.create_lazy(self._fill_later(), name=f"filter {id(self)}")
+
+    async def _fill_later(self) -> None:
+        """Fill the table."""
+        self._fill()
+
+    def _fill(self) -> None:
+        """Fill the table with the rows that the filter lets through, and say how many these are of how many."""
+        self.shown, links = matching_rows(self.rows, self.links, self.filter)
+        fill_table(self.table, self.shown, links)
+        count = len(self.rows.rows)
+        few = f"The {count:,} rows that matter most; {self.omitted:,} more agree." if self.omitted else ""
+        passed = f"{len(self.shown.rows):,} of {count:,} rows have these words." if self.filter else ""
+        self.few.set_text(" ".join(filter(None, [passed, few])))
 
     def _draw(self, view: dict[str, Any]) -> None:
         """Draw a chart for each panel of a sweep, as `sweep_view.sweep_view` returns it, in the present charts if their

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -80,6 +83,30 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
         "settings": {name: value for name, value in cell.settings.of_cell().items() if value not in (None, ())},
         "table": _shown_columns(result_table([line.data() for line in sweep.lines if line.cell.key == key])),
     }
+
+
+def matching_rows(table: Table, links: Sequence[str], words: str) -> tuple[Table, list[str]]:
+    """Return the rows of a table in which all of the words occur, in any column, and their links, one for each row.
+
+    Case does not matter, and what stands in quotes is one word. A word such as rate=2 is about one column, whose cell
+    is then to be that text.
+    """
+    try:
+        wanted = [word.lower() for word in shlex.split(words)]
+    except ValueError:  # a quote that is still open
+        wanted = words.lower().replace("'", " ").replace('"', " ").split()
+    titles = {title.lower(): at for at, title in enumerate(table.columns)}
+
+    def has(cells: Sequence[str], word: str) -> bool:
+        """Whether a word occurs in the cells of a row, in small letters."""
+        title, equals, value = word.partition("=")
+        if equals and title in titles:
+            return cells[titles[title]] == value
+        return any(word in cell for cell in cells)
+
+    lines = [[cell.lower() for cell in line] for line in table.lines[1:]]
+    places = [at for at, cells in enumerate(lines) if all(has(cells, word) for word in wanted)]
+    return replace(table, rows=[table.rows[at] for at in places]), [links[at] for at in places] if links else []
 
 
 def _legend(plan: Arrangement) -> str:

@@ -58,6 +58,8 @@ def page(opened: Opened) -> Callable[..., Any]:
         parameters = request.query_params
         name, network = parameters.get("run"), parameters.get("network", opened.network)
         trace = (opened.trace or opened.record) if name is None else runs.get(name)
+        if name is None and opened.record is not None and recorded_name(opened.record) in opened.networks:
+            network = recorded_name(opened.record)
         with page_frame("/watch", f"Watch: {_title(trace, name, network)}"):
             if isinstance(trace, Path | bytes):
                 PlaybackView(trace, name, _number(parameters.get("replication")), _number(parameters.get("at")))
@@ -80,7 +82,7 @@ def _title(trace: Path | Run | RecordReader | None, name: str | None, network: s
         return name or "no run yet"
     if isinstance(trace, Path):
         return str(trace)
-    return f"{name} of {network}" if name is not None else f"{recorded_name(trace)} as it runs"
+    return f"{recorded_name(trace)} as it runs" if callable(trace) else f"{name} of {network}"
 
 
 def _number(text: str | None) -> float | None:
@@ -177,7 +179,9 @@ class RunForm:
         reply = await self.desk.ask(work, question)
         await self.desk.close()
         if isinstance(reply, Failure) or reply["error"]:
-            raise ValueError(reply.reason if isinstance(reply, Failure) else reply["error"])
+            field = "" if isinstance(reply, Failure) else reply["field"]
+            words = reply.reason if isinstance(reply, Failure) else reply["error"]
+            raise ValueError(f"{field}: {words}".removeprefix(": "))
         return reply["answer"][0]
 
 
@@ -277,7 +281,7 @@ class PlaybackView:
 
         `states` are the numbers of copies, and of fresh copies, of every node at that time.
         """
-        self.clock.set_text(f"t = {self.time:.4g} of {playback.end:.4g}")
+        self.clock.set_text(f"t = {self.time:.6g} of {playback.end:.4g}")
         self.now.set_text(_counts(playback, states))
         if not self.timer.active:
             pairs = [("run", self.name)] if self.name else []

@@ -43,7 +43,7 @@ def test_sizes():
     """The rate that reaches p beside updates of rate 1 is p / (1 - p)."""
     poisson = ("updates=exponential(rate=1)", "downloads=exponential(rate=1)")
     (words,) = answers.smallest_size(NetworkQuestion("single", poisson, 0.9))["answer"]
-    assert "downloads.rate = 9.00000 or more" in words
+    assert "rate of downloads = 9.00000 or more" in words
     (words,) = answers.smallest_size(NetworkQuestion("cooperative-recent", (), 0.6))["answer"]
     assert words.startswith("No formula")
     out = answers.smallest_size(NetworkQuestion("cascade", ("depth=1", "delay=10"), 0.9))
@@ -65,7 +65,8 @@ def test_a_run_is_recorded_in_memory(tmp_path, monkeypatch):
     assert recorded_replications(trace) == [0]
     assert read_playback(trace, 0).network == load("single")
     assert list(tmp_path.iterdir()) == []
-    assert "depth" in answers.record_trace(NetworkQuestion("cascade", ("depth=0",), 0.9), "array")["error"]
+    wrong = answers.record_trace(NetworkQuestion("cascade", ("depth=0",), 0.9), "array")
+    assert (wrong["field"], wrong["error"]) == ("depth", "0 is out of range (a whole number from 1 to 1,000)")
 
 
 def test_the_latest_question_is_answered_and_one_that_takes_too_long_is_given_up():

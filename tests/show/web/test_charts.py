@@ -10,11 +10,14 @@ from command_line import SMALL
 
 import replnet as rn
 from replnet.lab.sweeps.finished import FAILURES
-from replnet.show.web import network_chart, outage_bands, series
+from replnet.show.web import answers, network_chart, outage_bands, series
+from replnet.show.web.answers import NetworkQuestion
+from replnet.show.web.controls import controls, document_of
+from replnet.show.web.field_curve import Variant, field_chart, left_out
 from replnet.show.web.network_chart import NetworkChart
 from replnet.show.web.node_spans import NodeSpans
 from replnet.show.web.outage_bands import Band, describe_bands, planned_bands, planned_outages
-from replnet.show.web.sweep_view import cell_view, directory_stamp, sweep_view
+from replnet.show.web.sweep_view import cell_view, directory_stamp, matching_rows, sweep_view
 from replnet.store import durable
 
 
@@ -47,6 +50,40 @@ def test_time_has_a_line_per_level_and_one_for_now():
     assert mean["lineStyle"]["type"] != longest["lineStyle"]["type"]
 
 
+def test_intervals_are_bands_beside_their_curves():
+    drawn = series.over_time([1.0, 2.0], {"a": [0.5, 0.25]}, {}, None, half_widths={"a": [float("nan"), 0.125]})
+    curve, low, height = named(drawn, "a")
+    assert (low["data"], height["data"]) == ([[1.0, None], [2.0, 0.125]], [[1.0, None], [2.0, 0.25]])
+    assert low["stack"] == height["stack"]
+    assert "areaStyle" in height
+    assert "stack" not in curve
+    assert drawn["yAxis"]["scale"]
+
+
+def test_a_metric_over_a_field_has_its_point_on_the_curve():
+    (field,) = [one for one in controls(document_of("cascade"), {}) if one.key == "downloads.rate"]
+    rows = [row.data() for row in rn.emulate("cascade", horizon=2000.0).rows]
+    questions = [NetworkQuestion("cascade", overrides, 0.9) for overrides in ((), ("updates.rate=1",))]
+    (now, kept) = answers.curve_rows(questions, field.key, [1, 2, "none"])["answer"]
+    assert [(value, groups.get("level 2")) for value, groups in now] == [
+        (1, pytest.approx(1 / 9)), (2, pytest.approx(1 / 4)), ("none", None)
+    ]  # fmt: skip
+    assert kept[0][1]["level 1"] == pytest.approx(1 / 2)
+    drawn = field_chart(field, "freshness", Variant(rows, now[:2], field.number), Variant(rows, kept[:2], 1.0))
+    curve, point, dots, whisker = named(drawn, "level 2")
+    assert curve["data"] == [[1, pytest.approx(1 / 9)], [2, pytest.approx(1 / 4)]]
+    assert point["data"] == [[2.0, pytest.approx(1 / 4)]]
+    assert (dots["data"], whisker["data"]) == (
+        [[2.0, rows[1]["measured"]]], [[2.0, rows[1]["ci_low"], rows[1]["ci_high"]]]
+    )  # fmt: skip
+    dashed, other = named(drawn, "level 2, kept")
+    assert (dashed["lineStyle"]["type"], other["data"][0][0]) == ("dashed", 1.0)
+    assert (drawn["xAxis"]["type"], drawn["xAxis"]["name"]) == ("log", "rate of downloads")
+    many = Variant([{"group": str(i), "metric": "lag", "predicted": 1.0, "measured": None} for i in range(9)], (), None)
+    assert left_out("lag", many) == "The first 8 of 9 groups are drawn."
+    json.dumps(drawn, allow_nan=False)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("sweep")
@@ -67,6 +104,20 @@ def test_a_sweep_that_is_done(folder):
     printed = [one["data"] for one in drawn["series"] if one.get("symbolSize") == 15]
     assert printed == [[[1.0, 0.5], [2.0, 0.7]]]
     json.dumps(shown["table"].records + shown["charts"], allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "rates"),
+    [
+        ("", [1, 2]), ("LEVEL", [1, 2]), ("'level 1'", [1, 2]), ("rate=2", [2]), ("rate=2 contradicts", [2]),
+        ("group=level", []), ("0.7", [2]), ("'level", [1, 2]), ("x=1", []),
+    ],
+)  # fmt: skip
+def test_rows_are_filtered_by_words(folder, words, rates):
+    shown = sweep_view(folder)
+    table, links = matching_rows(shown["table"], shown["links"], words)
+    assert [row["rate"] for row in table.records] == rates
+    assert len(links) == len(rates)
 
 
 def test_a_cell_of_a_sweep(folder):

@@ -9,6 +9,7 @@ import pytest
 
 from replnet.laws.law import FAMILIES
 from replnet.network.network import Network, document_of, load
+from replnet.show.web.answers import NetworkQuestion, predict_rows
 from replnet.show.web.controls import (
     Control,
     assign,
@@ -19,6 +20,7 @@ from replnet.show.web.controls import (
     read_assignments,
     yaml_of,
 )
+from replnet.show.web.drafts import Draft, Drafts
 from replnet.text.documents import parse_yaml, shipped_names
 from replnet.text.errors import InputError
 
@@ -119,3 +121,62 @@ def test_what_is_no_network_is_refused(tmp_path):
     file.write_text("kind: nonsense")
     with pytest.raises(InputError, match="is no network"):
         controls(document_of(str(file)), {})
+
+
+def test_drafts_are_undone_kept_and_swapped():
+    first, second, third = (Draft({"depth": str(depth)}, 0.9) for depth in (1, 2, 3))
+    drafts = Drafts(first, Draft({}, 0.9))
+    assert (drafts.can_undo, drafts.is_start) == (False, False)
+    drafts.change(second, "depth", 1.0)
+    drafts.change(third, "depth", 1.5)  # of the same move
+    drafts.undo()
+    assert (drafts.now, drafts.can_undo) == (first, False)
+    drafts.change(second, "depth", 2.0)
+    drafts.keep()
+    drafts.change(third, "peers", 2.1)
+    drafts.swap()
+    assert (drafts.now, drafts.reference) == (second, third)
+    drafts.reset()
+    assert drafts.is_start
+    for before in (second, third, second, first, first):
+        drafts.undo()
+        assert drafts.now == before
+    drafts.forget()
+    assert drafts.reference is None
+
+
+@pytest.mark.parametrize(
+    ("network", "labels"),
+    [
+        (
+            "cascade",
+            ["levels", "replicas per upstream", "updates", "rate of updates", "downloads", "rate of downloads"],
+        ),
+        ("compose", ["tier 2: peers per poll", "tier 2: rate of polls", "clients: replicas per query"]),
+        ("graph", ["news: rate of updates", "rome: replicas per query", "link 8: delay of a message"]),
+        ("faults", ["fault 1: mean of time without the fault", "fault 2: share of messages lost"]),
+    ],
+)
+def test_labels_are_words(network, labels):
+    assert set(labels) <= {one.label for one in controls(document_of(network), {})}
+
+
+def test_a_field_stays_while_its_value_is_wrong():
+    """Whoever corrects it has the same box under the keyboard."""
+    for key, text in (("replicas", "many"), ("polls.rate", "-1"), ("bandwidth", "x")):
+        (before,) = [one for one in controls(document_of("cooperative"), {}) if one.key == key]
+        (shown,) = [one for one in controls(document_of("cooperative"), {key: text}) if one.key == key]
+        assert (shown.kind, shown.value, shown.number) == (before.kind, text, None)
+        assert shown.position() == before.slider_ends[0]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "words"),
+    [
+        ("peers=12", "peers", "12 is not below replicas = 10 (0 to 9)"),
+        ("updates.rate=-1", "updates.rate", "-1 is not above 0 (a number above 0)"),
+    ],
+)
+def test_what_is_wrong_has_the_key_of_its_field(overrides, key, words):
+    reply = predict_rows(NetworkQuestion("cooperative", (overrides,), 0.9))
+    assert (reply["answer"], reply["field"], reply["error"]) == ([], key, words)

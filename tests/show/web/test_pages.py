@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import programs
 import pytest
 from browser import CHROMIUM, Browser
 from command_line import SMALL
@@ -18,7 +22,7 @@ from pages import Pages
 import replnet as rn
 from replnet.engines.nodes.measure_nodes import NodeStates
 from replnet.live import Glimpse
-from replnet.show.web.live_record import record_run
+from replnet.show.web.live_record import RunNames, record_run
 
 pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
 if CHROMIUM is None:
@@ -211,9 +215,7 @@ def test_a_metric_is_drawn_over_the_field_that_is_moved(browser, serve):
 
 def press_button(browser: Browser, words: str) -> None:
     """Press the button with these words by the keyboard, once it can be pressed."""
-    button = (
-        f"[...document.querySelectorAll('button')].find(one => one.innerText.trim() === {words!r} && !one.disabled)"
-    )
+    button = f"[...document.querySelectorAll('button')].find(one => !one.disabled && one.innerText.endsWith({words!r}))"
     browser.wait(button)
     browser.run(f"{button}.focus()")
     browser.press("Enter")
@@ -235,7 +237,10 @@ def test_errors_stand_at_their_fields(browser, serve):
         (shown,) = browser.run(marked)
         assert name in shown
         assert "-s" not in shown
-        press_button(browser, "Reset")
+        if name == "wanted freshness":
+            enter(browser, name, "0.9")
+        else:
+            press_button(browser, "Reset")
         browser.wait(f"{marked}.length === 0")
         browser.wait_text("Predicted")
     assert browser.errors == []
@@ -408,7 +413,7 @@ def test_a_page_of_another_port_gets_nothing(browser, serve, elsewhere):
     assert any("frame-ancestors" in error for error in browser.errors)
 
 
-def test_a_sweep_is_read(browser, serve, run):
+def test_a_sweep_is_read(browser, serve, run, tmp_path):
     pages = serve(run / "run")
     browser.begin(pages.start)
     browser.wait_text("2 of 2 cells are finished")
@@ -422,6 +427,17 @@ def test_a_sweep_is_read(browser, serve, run):
     browser.wait("document.querySelector('th.sorted') && document.activeElement.innerText === 'rate'")
     browser.press("Enter")
     browser.wait(f"{first} === '2'")
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    enter(browser, "filter the rows", "Level rate=2")
+    browser.wait_text("1 of 2 rows have these words.")
+    browser.wait("location.search === '?filter=Level+rate%3D2'")
+    browser.open(browser.run("location.href"))
+    browser.wait_text("1 of 2 rows have these words.")
+    press_button(browser, "Download CSV")
+    assert programs.wait_until((tmp_path / "run.csv").exists)
+    (row,) = pd.read_csv(tmp_path / "run.csv").to_dict("records")
+    assert (row["rate"], row["group"], row["predicted"]) == (2, "level 1", pytest.approx(2 / 3))
+    assert row["95 % interval low"] < row["measured"] < row["95 % interval high"]
     browser.run("document.querySelector('a.rn-link').focus()")
     browser.press("Enter")
     browser.wait_text("What was run")
@@ -436,11 +452,25 @@ def test_a_run_is_watched(browser, serve, run, tmp_path):
     browser.run(SLIDER.format("Time") + ".focus()")
     # However quickly they come, every key counts: from 500 thousandths of the time.
     browser.press("ArrowRight", 20)
-    end = "document.querySelector('.rn-play').innerText.split(' of ')[1]"
+    end = "parseFloat(document.querySelector('.rn-play').innerText.split(' of ')[1])"
     browser.wait(f"Math.round(1000 * new URLSearchParams(location.search).get('at') / {end}) === 520")
     said = browser.run("document.querySelector('.rn-play').innerText")
     browser.open(browser.run("location.href"))
     browser.wait(f"(document.querySelector('.rn-play') || {{}}).innerText === {said!r}")
+    shown = "Number(document.querySelector('.rn-play').innerText.match(/t = (\\S+) of/)[1])"
+    browser.run("document.activeElement.blur()")
+    begin = browser.run(shown)
+    browser.type(".")  # the next pull
+    browser.wait(f"{shown} > {begin}")
+    browser.type(",,")
+    browser.wait(f"{shown} < {begin}")
+    browser.type("+")
+    browser.wait_text("× 2")
+    browser.type(" ")
+    browser.wait("document.querySelector('button[aria-label=Pause]')")
+    browser.wait(f"{shown} > {begin} + 1")
+    browser.type(" ")
+    browser.wait("document.querySelector('button[aria-label=Play]')")
     browser.run("[...document.querySelectorAll('button')].find(one => one.innerText.includes('Run')).click()")
     browser.wait("location.search.includes('run=')")
     browser.wait_text("cluster:")
@@ -465,19 +495,32 @@ def test_a_run_is_shown_while_it_happens(serve, browser, tmp_path):
         shares = np.array([0.5, 0.25])
         return Glimpse(now, 10.0, ("level 1", "level 2"), shares, (1, 2, 3, 0), messages, slip, states=states)
 
-    with (tmp_path / "record").open("wb") as record, record_run(record, network, "live") as look:
-        for step in range(1, 4):
-            look(seen(step, 40 * step, 0.01, (0, 0, 0, 0, 0)))
-        pages = serve("-", record=tmp_path / "record")
-        browser.begin(pages.start)
-        browser.wait_text("t = 3 of 10 (30%)")
-        browser.wait("document.querySelectorAll('.rn-chart svg').length === 4")
-        browser.wait_text("1 down from 2 to 3")
-        fresh = "[...document.querySelectorAll('.rn-chart')][1].querySelectorAll('path[fill=\"#2a8fd0\"]').length"
-        assert browser.run(fresh) == 0
-        look(seen(4.0, 200, 0.5, (1, 1, 0, 0, 1)))
-        browser.wait_text("200 messages · wakes 0.5 late")
-        browser.wait_text("1 down from 2 to 4")
-        browser.wait(f"{fresh} === 3")
-    browser.wait_text("Over.")
-    check(browser, pages, "Over.")
+    interrupts = list[int]()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupts.append(1))
+    names = RunNames("tree", "replnet run tree --ui", os.getpid())
+    try:
+        with (tmp_path / "record").open("wb") as record, record_run(record, network, "live", 7, names) as look:
+            for step in range(1, 4):
+                look(seen(step, 40 * step, 0.01, (0, 0, 0, 0, 0)))
+            pages = serve("-", record=tmp_path / "record")
+            browser.begin(pages.start)
+            browser.wait_text("t = 3 of 10 (30%)")
+            browser.wait_text("engine live · seed 7")
+            browser.wait_text("replnet run tree --ui")
+            browser.wait("document.querySelectorAll('.rn-chart svg').length === 4")
+            browser.wait_text("1 down from 2 to 3")
+            fresh = "[...document.querySelectorAll('.rn-chart')][1].querySelectorAll('path[fill=\"#2a8fd0\"]').length"
+            assert browser.run(fresh) == 0
+            look(seen(4.0, 200, 0.5, (1, 1, 0, 0, 1)))
+            browser.wait_text("200 messages · wakes 0.5 late")
+            browser.wait_text("1 down from 2 to 4")
+            browser.wait(f"{fresh} === 3")
+            press_button(browser, "Stop")
+            assert programs.wait_until(lambda: interrupts == [1])
+            look.end(rn.emulate(network, horizon=200.0))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    browser.wait_text("Done. Overall:")
+    browser.wait("[...document.querySelectorAll('tbody td')].some(one => one.innerText === 'level 2')")
+    check(browser, pages, "Done. Overall:")
+    assert browser.run("document.title") == "Watch: tree as it runs · replnet"

@@ -1,8 +1,8 @@
-// A box for a text. It tells what is in it on Enter and when it is left, and what is typed meanwhile stays, whatever the
+// A box for a text. It tells what is in it on Enter and when it is left, and with `eager` at every key, and what is typed meanwhile stays, whatever the
 // server shows: `serial` counts the texts that the server has shown. `hint` is shown while the box has the focus, and
 // `error` below it until there is none.
 export default {
-  props: { id: String, label: String, text: String, serial: Number, hint: String, error: String },
+  props: { id: String, label: String, text: String, serial: Number, hint: String, error: String, eager: Boolean },
   emits: ["told"],
   data() {
     return { typed: this.text, told: this.text };
@@ -30,7 +30,10 @@ export default {
       error: !!this.error,
       errorMessage: this.error,
       modelValue: this.typed,
-      "onUpdate:modelValue": (typed) => (this.typed = typed),
+      "onUpdate:modelValue": (typed) => {
+        this.typed = typed;
+        if (this.eager) this.tell();
+      },
       onKeydown: (event) => event.key === "Enter" && this.tell(),
       onBlur: this.tell,
     };
