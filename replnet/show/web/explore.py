@@ -275,7 +275,8 @@ class Explorer:
             size.set_text("")
         self._show("Predicted.", reply["answer"])
         background_tasks.create(self._answer_later(change, question), name=f"later {id(self)} {change}")
-        await self._answer_curve(question)
+        # On its own, as this must end before the next change is answered.
+        background_tasks.create(self._answer_curve(question), name=f"curve {id(self)} {change}")
 
     async def _answer_curve(self, question: NetworkQuestion) -> None:
         """Compute the curves, at first of few points and then of more, and draw them; stop once others are wanted.
