@@ -46,15 +46,15 @@ def stored_table(run: str, experiment: str, lines: Sequence[Line]) -> Any:
     types = dict.fromkeys(STORED_COLUMNS, pa.string())
     types |= dict.fromkeys((*NUMBERS, *NUMERIC_FIELDS), pa.float64())
     types[AXES] = pa.map_(pa.string(), pa.string())
-    fields_of_cells: dict[str, dict[str, Any]] = {}
-    rows = []
+    fields_of_cells: dict[str, dict[str, Any]] = {}  # most cells have several rows
     for line in lines:
-        fields = fields_of_cells.setdefault(line.cell.key, _fields(line.cell))
-        rows.append({"run": run, "experiment": experiment, **fields, **line.row_data()})
-    columns = [
-        pa.array([None if row.get(name) == "" else row.get(name) for row in rows], kind, from_pandas=True)
-        for name, kind in types.items()
-    ]
+        if line.cell.key not in fields_of_cells:
+            fields_of_cells[line.cell.key] = {"run": run, "experiment": experiment, **_fields(line.cell)}
+    rows = [line.row_data() for line in lines]
+    values: dict[str, list[Any]] = {name: [None if row[name] == "" else row[name] for row in rows] for name in COLUMNS}
+    for name in types.keys() - values.keys():
+        values[name] = [fields_of_cells[line.cell.key][name] for line in lines]
+    columns = [pa.array(values[name], kind, from_pandas=True) for name, kind in types.items()]
     return pa.Table.from_arrays(columns, names=list(types))
 
 
