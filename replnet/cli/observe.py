@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,25 +15,36 @@ from replnet.text import count_text, duration
 if TYPE_CHECKING:
     from replnet.histories import Observation
 
-DURATION_METRICS = {"staleness_age", "lag"}
+DURATION_METRICS = {"staleness_age", "lag", "information_age"}
 TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predicted")
 
 
 @commands.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
+@click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
+@click.option("--source", metavar="NODE|FILE|REPO:PATH",
+              help="The node that the others copy; or a file with the times of its updates; or a path in a git "
+              "repository.  [default: source]")  # fmt: skip
+@click.option("--replica", "replicas", metavar="REPO:PATH", multiple=True,
+              help="A replica that is a path in a git repository, with such a source. Repeatable.")  # fmt: skip
+@click.option("--left", metavar="REGEX",
+              help="Finds, in files of git repositories, the instant at which their data left the source.")  # fmt: skip
 @format_option()
-def observe(file: Path, source: str | None, form: str) -> int:
+def observe(files: tuple[str, ...], source: str | None, replicas: tuple[str, ...], left: str | None, form: str) -> int:
     """Measure how fresh real replicas were, recorded from outside, and clients who ask several of them.
 
-    FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
-    version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
+    FILE, or several that are one history, or a folder of them, is told by its content: what `replnet watch` has
+    recorded; CSV or Parquet with a row per visit: its time, the node, and the version that the node had, such as a
+    serial or a checksum, or `left`, the instant at which its data left the source; the same with a row per change, and
+    its time and node alone; a crawler's log of time and changed (yes or no); a JSON answer of Prometheus; the mirror
+    status of Arch Linux; mirmon.state; load times of RSSAC002.
     """
+    if not files and not replicas:
+        raise click.UsageError("nothing to observe: a FILE, or --source and --replica REPO:PATH")
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure
 
     with progress_lines("reading the record, and following every replica"):
-        observation = measure(file, source)
+        observation = measure([*files, *replicas], source, left=left)
     about = {"start": observation.start, "end": observation.end, "unit": "s" if observation.dated else None}
     data = {
         **about,
@@ -51,7 +61,8 @@ def _print(observation: Observation) -> None:
     """Print the table of an observation to stdout, counts of changes and visits above it, doubts and notes below."""
     visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
     over = duration(observation.end - observation.start, observation.dated)
-    echo(f"{count_text(observation.changes, 'change')} of the source over {over}; rows: {visits}\n")
+    changes = f"{count_text(observation.changes, 'change')} of the source over " if observation.changes else ""
+    echo(f"{changes}{over}; rows: {visits}\n")
     doubts: dict[str, list[str]] = {}
     for row in observation.rows:
         for note in filter(None, row["note"].split("; ")):

@@ -1,4 +1,4 @@
-"""Visits of a source and its replicas: read from a record, and the order in which versions came.
+"""Visits of a source and its replicas, and the order in which versions came.
 
 Numbers are in their own order. Texts are known by what nodes had, if none goes back to a version that it had before:
 
@@ -16,28 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
-from replnet.processes import TIME_COLUMNS
-from replnet.text import FieldError, count_text, suggestion
-from replnet.watch import VisitLog
+from replnet.text import count_text
 
-NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
-    ("node", "name", "host", "server", "replica"),
-    ("version", "serial", "etag", "hash"),
-    "source",
-)
 LARGEST_EXACT = 2.0**53  # below it, floats are whole numbers each by itself
-
-RecordSource = str | Path | Any  # a file, or a DataFrame
 
 
 @final
@@ -57,110 +46,39 @@ class VisitOrder:
 
 
 @final
+class Fault(NamedTuple):
+    """A visit of a node that brought nothing, when it was, and why."""
+
+    time: float
+    node: str
+    text: str
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Visits:
     """The visits of each node (`nodes`): their instants in ascending order, and the numbers of its versions then.
 
-    `source` names the node that the others copy, `order` is that of the versions, and `first_seen` has, for each
-    version, when any node was first seen with it. `notes` are texts, and `complete` says that there is a visit at every
-    change.
+    `source` names the node that the others copy, which is empty if nobody recorded it; `order` is that of the versions,
+    and `first_seen` has, for each version, when any node was first seen with it. `notes` are texts, and `complete` says
+    that there is a visit at every change. `departures` has, for replicas that tell, the instants at which the data of
+    each of their visits left the source, and `faults` the visits that brought nothing. `name` is that of the record.
     """
 
     nodes: dict[str, tuple[Floats, Ints]]
-    source: str
+    source: str  # empty if nobody recorded it
     order: VisitOrder
     first_seen: Floats  # when any node was first seen with a version
     notes: tuple[str, ...] = ()
     complete: bool = False  # whether there is a visit at every change
+    departures: dict[str, Floats] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    name: str = "record"
 
     @property
     def replicas(self) -> list[str]:
         """The names of the nodes that are not the source."""
         return [name for name in self.nodes if name != self.source]
-
-
-def read_record(record: RecordSource, source: str | None) -> tuple[str, Any, Floats, list[str], str]:
-    """Return the name of a record, its table, the times in ascending order, notes on these, and the name of the source.
-
-    The record is a file or a DataFrame. The table, in the order of the times, has the columns time and node, and
-    version unless it is a record of changes. `source` names the source; None stands for the node called source. Raises
-    a FieldError if the record cannot be read, lacks a column or a value, or has no such node or no other.
-    """
-    name, table = _table(record)
-    times, notes = times_of_entries(name, list(_placed_times(name, table["time"])), None)
-    order = np.argsort(times, kind="stable")
-    table, times = table.iloc[order], times[order]
-    return name, table, times, notes, _source(name, table["node"].to_numpy(dtype=str), source)
-
-
-def _table(record: RecordSource) -> tuple[str, Any]:
-    """Return the name of a record, a file or a DataFrame, and a table with the columns time, node, and perhaps version.
-
-    Raise a FieldError if it cannot be read, or lacks a column or a value.
-    """
-    import pandas as pd
-
-    name = str(record) if isinstance(record, str | Path) else "record"
-    if isinstance(record, str | Path):
-        try:
-            if Path(record).suffix in (".parquet", ".pq"):
-                record = pd.read_parquet(record)
-            elif Path(record).suffix == ".sqlite":
-                record = _watched_visits(Path(record))
-            else:
-                with Path(record).open(encoding="utf-8-sig") as file:
-                    heads = file.readline()
-                mark = next((mark for mark in ",;\t" if mark in heads), ",")
-                record = pd.read_csv(record, sep=mark, dtype=str, encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise FieldError(name, "does not exist", "a file of visits: time, node, version") from None
-        except (ValueError, OSError) as error:
-            wrong = f"cannot be read: {str(error).splitlines()[0][:80]}"
-            raise FieldError(name, wrong, "CSV, Parquet or SQLite with the columns time, node, version") from None
-    lowered = {str(column).lower(): column for column in record.columns}
-    columns = {}
-    for meaning, names in (("time", TIME_COLUMNS), ("node", NODE_COLUMNS), ("version", VERSION_COLUMNS)):
-        column = next((lowered[candidate] for candidate in names if candidate in lowered), None)
-        if column is not None:
-            columns[meaning] = record[column]
-        elif meaning != "version":
-            right = f"one of {', '.join(names)}; and version, where nodes were visited"
-            raise FieldError(name, f"has no column {meaning}", right)
-    table = pd.DataFrame(columns)
-    if table.isna().any(axis=None):
-        at = int(np.flatnonzero(table.isna().any(axis=1))[0])
-        raise FieldError(name, f"row {at + 1} lacks {table.columns[table.iloc[at].isna()][0]}", "a value in every cell")
-    return name, table
-
-
-def _watched_visits(path: Path) -> Any:
-    """Return the visits in a history of `replnet watch` that brought a version, as a table: time, node, version."""
-    import pandas as pd
-
-    if not path.exists():
-        raise FileNotFoundError
-    with VisitLog(path) as history:
-        visits = [(visit.time, visit.node, visit.version) for visit in history if visit.fault is None]
-    return pd.DataFrame(visits, columns=["time", "node", "version"])
-
-
-def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
-    """Yield each time in a column of a table, after its place in the record, such as "NAME: row 1"."""
-    return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
-
-
-def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
-    """Return the name of the source: `wanted`, or the default; raise a FieldError if it is no node, or the only one."""
-    names = list(dict.fromkeys(nodes.tolist()))
-    source = SOURCE if wanted is None else wanted
-    if source not in names:
-        raise FieldError("source", f"{source!r} is no node of {name}", suggestion(source, names))
-    if len(names) == 1:
-        raise FieldError(name, "has no replica", "rows of a source and of what copies it")
-    return source
-
-
-# ---- Versions
 
 
 def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: str) -> Visits:
