@@ -13,7 +13,7 @@ from replnet.cli.main import FINE, INCOMPLETE, commands
 from replnet.cli.output import echo, print_table
 from replnet.cli.progress import live_display
 from replnet.show import Table
-from replnet.text import count_text, escape_unprintable, require_extra, span
+from replnet.text import count_text, duration, escape_unprintable, require_extra, span
 
 if TYPE_CHECKING:
     from replnet.watch import Fleet, Visit
@@ -41,7 +41,7 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     fleet = read_fleet(file)
     with VisitLog(output or file.with_suffix(".sqlite")) as history:
         board = _Board(fleet, len(history))
-        echo(f"watching {count_text(len(fleet.nodes), 'node')}, every {span(fleet.every)}; {history.path}", err=True)
+        echo(f"watching {pace_text(fleet)}; {history.path}", err=True)
 
         def record(visit: Visit) -> None:
             """Record a visit, and tell of it."""
@@ -59,6 +59,13 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
             print_table(Table(HEADS, board.rows()))
         echo(f"{count_text(board.visits, 'visit')}, {count_text(len(history), 'visit')} in {history.path}", err=True)
     return INCOMPLETE if once and board.has_fault else FINE
+
+
+def pace_text(fleet: Fleet) -> str:
+    """Return how many nodes of a fleet are visited how often, and how often a host at most."""
+    paces = dict.fromkeys(duration(node.every or fleet.every, True) for node in fleet.nodes.values())
+    every, gap = " or ".join(paces), duration(fleet.gap, True)
+    return f"{count_text(len(fleet.nodes), 'node')}, each every {every}, and a host at most every {gap}"
 
 
 @final

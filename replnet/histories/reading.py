@@ -47,9 +47,12 @@ def read_visits(record: RecordSource, source: str | None = None, stamp: str | No
     which their data left the source. Raises a FieldError if the record cannot be read, lacks a column or a value, or
     has no such node or no other.
     """
+    places = record if isinstance(record, list | tuple) else [record]
+    replicas = [str(place) for place in places if isinstance(place, str) and git_place(place) is not None]
     if source is not None and git_place(source) is not None:
-        replicas = [str(place) for place in (record if isinstance(record, list | tuple) else [record])]
-        return _visits_of_record(git_record(replicas, source, SOURCE, stamp), SOURCE, None)
+        return _visits_of_record(git_record([str(place) for place in places], source, SOURCE, stamp), SOURCE, None)
+    if replicas:
+        raise FieldError("source", f"is none that {replicas[0]} could be a copy of", "--source REPOSITORY:PATH")
     if stamp is not None:
         raise FieldError("left", "looks into files of git repositories", "--source and --replica REPOSITORY:PATH")
     if source is None or not Path(source).is_file():

@@ -17,6 +17,7 @@ changes seen by a crawler (`changed`), or nothing more where each row is a chang
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,9 @@ def _files(path: Path) -> list[Path]:
 def _begin(file: Path) -> str:
     """Return the first 4096 letters of a file, or nothing if it is no text; raise a FieldError if there is no file."""
     try:
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise FieldError(str(file), "is no file on a disk", RIGHT)
         with file.open("rb") as opened:
             return opened.read(4096).decode("utf-8-sig", "replace")
     except FileNotFoundError:

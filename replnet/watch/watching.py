@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
+from replnet.text import printable
 from replnet.watch.content import Seen, VisitError
 from replnet.watch.elsewhere import visit_file, visit_git, visit_program, visit_zone
 from replnet.watch.fleet import Fleet, Node
@@ -17,6 +18,7 @@ from replnet.watch.visit_log import Visit
 if TYPE_CHECKING:
     import httpx
 
+LONGEST_FAULT = 300  # letters that are kept of a fault
 LONGEST_WAIT = 3600.0  # seconds that a host which was asked too often is left alone at most
 
 
@@ -70,7 +72,7 @@ class _Watcher:
             except TimeoutError:
                 fault = f"time-out: no answer within {self._fleet.timeout:g} s"
             except VisitError as error:
-                fault, wait = str(error), min(error.retry_after, LONGEST_WAIT)
+                fault, wait = printable(str(error), LONGEST_FAULT), min(error.retry_after, LONGEST_WAIT)
             seconds = time.monotonic() - started
             version, left, clock = (None, None, None) if seen is None else (seen.version, seen.left, seen.clock)
             # The middle of the visit is the best guess at when the version was there.
