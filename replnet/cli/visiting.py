@@ -42,6 +42,9 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     with VisitLog(output or file.with_suffix(".sqlite")) as history:
         board = _Board(fleet, len(history))
         echo(f"watching {pace_text(fleet)}; {history.path}", err=True)
+        for host, every in fleet.crowded.items():
+            words = f"{host}: with that gap, its nodes can be visited every {duration(every, True)} only"
+            echo(escape_unprintable(f"{words} (a smaller gap, or a longer interval)"), err=True)
 
         def record(visit: Visit) -> None:
             """Record a visit, and tell of it."""

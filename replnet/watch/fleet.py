@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -118,10 +119,10 @@ class Node(Checked):
 
     @property
     def host(self) -> str:
-        """The name of the host that a visit loads, which gets one visit at a time."""
+        """The name of the host that a visit loads, which gets one visit at a time; a file or a program is its own."""
         if self.url is not None:
             return str(urlsplit(self.url).hostname)
-        return self.server or self.git or "this machine"
+        return self.server or self.git or str(self.file or self.command)
 
 
 class Fleet(Checked):
@@ -133,6 +134,9 @@ class Fleet(Checked):
     every: Seconds = Field(300.0, description="the time between two visits of a node, such as 5min")
     timeout: Seconds = Field(20.0, description="how long a visit may take")
     gap: Seconds = Field(1.0, description="the least time between two visits of one host")
+    retries: Annotated[int, Field(ge=0, le=9)] = Field(
+        1, description="how often a visit is tried again, after a gap, that brought no answer"
+    )
     redirects: tuple[Host, ...] = Field((), description="hosts besides those of the nodes that may be redirected to")
 
     @model_validator(mode="after")
@@ -141,6 +145,19 @@ class Fleet(Checked):
         if self.source not in self.nodes:
             raise FieldsError([(("source",), f"{self.source!r} is no node", f"one of {', '.join(self.nodes)}")])
         return self
+
+    @property
+    def crowded(self) -> dict[str, float]:
+        """The hosts, by name, whose nodes cannot all be visited as often as they should, and the interval that can be.
+
+        That is because the gap between two visits of a host is too long for so many nodes.
+        """
+        nodes = Counter(node.host for node in self.nodes.values())
+        return {
+            node.host: nodes[node.host] * self.gap
+            for node in self.nodes.values()
+            if nodes[node.host] * self.gap > (node.every or self.every)
+        }
 
     @property
     def hosts(self) -> frozenset[str]:

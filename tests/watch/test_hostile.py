@@ -20,7 +20,7 @@ from web_server import Answer, web_server
 import replnet as rn
 
 MEGABYTE = 1 << 20
-MOST_MEMORY = 400 * MEGABYTE  # of the program with all that it loads, which is a quarter of it
+MOST_MEMORY = 300 * MEGABYTE  # of the program with all that it loads, twice what it takes
 WEIGHED = """
 import resource, sys
 from replnet.cli import main
