@@ -31,8 +31,9 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     """Visit the nodes that FILE names, again and again, and record which version each had when.
 
     FILE is YAML: `nodes` by name, each with a url, a zone and server, a git remote, a file or a command; `source`, the
-    node that the others copy; `every`, the time between two visits. Nothing else is visited. The history is for
-    `replnet observe`. Ctrl-C ends the watch, and the same command goes on with it.
+    node that the others copy; `every`, the time between two visits; `gap`, the least time between two visits of a
+    host; `timeout` and `retries`. Nothing else is visited. The history is for `replnet observe`. Ctrl-C ends the
+    watch, and the same command goes on with it.
     """
     require_extra("httpx", "watch")
     from replnet.watch import VisitLog, read_fleet
@@ -42,7 +43,7 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     with VisitLog(output or file.with_suffix(".sqlite")) as history:
         board = _Board(fleet, len(history))
         echo(f"watching {pace_text(fleet)}; {history.path}", err=True)
-        for host, every in fleet.crowded.items():
+        for host, every in fleet.slow_hosts.items():
             words = f"{host}: with that gap, its nodes can be visited every {duration(every, True)} only"
             echo(escape_unprintable(f"{words} (a smaller gap, or a longer interval)"), err=True)
 

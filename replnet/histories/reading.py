@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.histories.change_rate import rate_of_sightings
 from replnet.histories.git_copies import git_place, git_record
+from replnet.histories.history import DAY, are_dates
 from replnet.histories.record_files import RecordSource, read_records
 from replnet.histories.records import Record
 from replnet.histories.times import Entry, times_of_entries
@@ -280,4 +282,23 @@ def _visits_of_crawler(
     versions, all_nodes = np.append(number, copies), np.repeat([page, CRAWLER], [visits.size, copy_times.size])
     order = np.argsort(all_times, kind="stable")
     # Names and no numbers, as any number of changes may lie between two visits.
-    return visits_of(all_times[order], all_nodes[order], [f"v{version}" for version in versions[order]], str(page))
+    crawled = visits_of(all_times[order], all_nodes[order], [f"v{version}" for version in versions[order]], str(page))
+    notes = _rate_notes(str(page), visits, np.diff(number) > 0) if visits.size > 1 else ()
+    return replace(crawled, notes=(*crawled.notes, *notes))
+
+
+def _rate_notes(page: str, visits: Floats, changed: NDArray[np.bool_]) -> Iterator[str]:
+    """Yield a note on how often a page changes, by whether `visits` but the first found it changed.
+
+    There is none if it never did.
+    """
+    if changed.any():
+        per, unit = (DAY, "a day") if are_dates(visits) else (1.0, "a unit of time")
+        rate, low, high = (value * per for value in rate_of_sightings(visits, changed))
+        seen = f"{np.count_nonzero(changed):,} of {count_text(changed.size, 'visit')} found it changed"
+        often = (
+            "more often than visits can tell"
+            if np.isinf(rate)
+            else f"{rate:.4g} times {unit} ({low:.4g} .. {high:.4g})"
+        )
+        yield f"{page}: {seen}; if it changes at random, that is {often}"

@@ -147,7 +147,7 @@ class Fleet(Checked):
         return self
 
     @property
-    def crowded(self) -> dict[str, float]:
+    def slow_hosts(self) -> dict[str, float]:
         """The hosts, by name, whose nodes cannot all be visited as often as they should, and the interval that can be.
 
         That is because the gap between two visits of a host is too long for so many nodes.

@@ -80,13 +80,13 @@ def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
 def _require_success(answer: httpx.Response) -> None:
     """Raise VisitError unless the status of an answer is one of success, with the time to wait if there is one."""
     if answer.status_code == TOO_MANY:
-        raise VisitError("too many requests", f"status {TOO_MANY}", _wait_wanted(answer))
+        raise VisitError("too many requests", f"status {TOO_MANY}", _retry_after(answer))
     if not answer.is_success:
-        wait = _wait_wanted(answer) if answer.status_code == UNAVAILABLE else 0.0
+        wait = _retry_after(answer) if answer.status_code == UNAVAILABLE else 0.0
         raise VisitError("status", str(answer.status_code), wait)
 
 
-def _wait_wanted(answer: httpx.Response) -> float:
+def _retry_after(answer: httpx.Response) -> float:
     """Return the seconds for which an answer asks to be left alone, by its Retry-After, a number or a date; else 0."""
     text = answer.headers.get("Retry-After", "").strip()
     if text.isdecimal():

@@ -45,6 +45,7 @@ server:
     ip-address: 127.0.0.1@{port}
     username: ""
     chroot: ""
+    database: ""
     zonesdir: "{folder}"
     pidfile: "{folder}/nsd.pid"
     xfrdfile: "{folder}/xfrd.state"
