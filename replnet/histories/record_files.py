@@ -182,7 +182,7 @@ def _require_cells(name: str, rows: Any) -> None:
 def _watched_visits(file: Path) -> Record:
     """Return the visits in a history of `replnet watch`, with notes on clocks that are wrong."""
     rows, clocks = list[dict[str, Any]](), dict[str, list[float]]()
-    with VisitLog(file) as history:
+    with VisitLog(file, only_read=True) as history:
         for visit in history:
             rows.append(
                 {"time": visit.time, "node": visit.node, "version": visit.version, "left": visit.left,

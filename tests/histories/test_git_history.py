@@ -9,6 +9,7 @@ from pathlib import Path
 
 import programs
 import pytest
+from command_line import replnet
 
 import replnet as rn
 from replnet.histories.trace_import import import_trace
@@ -180,6 +181,15 @@ def test_a_repository_beside_the_one_that_it_copies(repositories):
     behind = sum(t // 100 - number for number, begin, end in HELD for t in range(begin, end, 10))
     assert table["freshness"] == pytest.approx([4 * 70 / 900] * 3)
     assert table["missing_updates"] == pytest.approx([behind * 10 / 900] * 3)
+
+
+def test_repositories_on_the_command_line(repositories):
+    source, replica = repositories
+    done = replnet("observe", "--source", source, "--replica", f"{replica}:copy.txt", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith("mirror,freshness,0.3111")
+    without = replnet("observe", "--replica", f"{replica}:copy.txt")
+    assert (without.returncode, without.stderr.count("--source REPOSITORY:PATH")) == (2, 1)
 
 
 def test_a_stamp_in_a_copy_says_what_it_is_made_of(repositories):

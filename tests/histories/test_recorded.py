@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,15 @@ def test_departures_say_what_versions_say(tmp_path):
     assert alone.loc["information_age", "measured"] == pytest.approx(age)
     assert by_left.loc["information_age", "measured"] == pytest.approx(age, rel=0.01)
     assert alone.loc["information_age", "least"] < age == pytest.approx(alone.loc["information_age", "most"])
+
+
+def test_a_database_of_somebody_else_stays_as_it_is(tmp_path):
+    path = tmp_path / "places.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("create table places(name text)")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(rn.InputError, match="is no history of visits"):
+        rn.observe(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["places.sqlite"]
