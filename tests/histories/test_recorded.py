@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from error_tables import by_message, message_of, read_table, write_files
 
 import replnet as rn
+from replnet.text import FieldError, FieldsError
 
 RECORDED = read_table(__file__, "recorded.yaml")
 
@@ -93,3 +95,20 @@ def test_a_database_of_somebody_else_stays_as_it_is(tmp_path):
         rn.observe(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["places.sqlite"]
+
+
+@pytest.mark.parametrize("case", RECORDED["read"], ids=lambda case: case["what"])
+def test_what_is_damaged_is_understood_or_refused(folder, case):
+    """Files that are cut, or in which something stands twice, is missing, or is another letter."""
+    rng = np.random.default_rng(len(case["what"]))
+    for _ in range(40):
+        files = dict(case["files"])
+        name = str(rng.choice(list(files)))
+        text = files[name]
+        first, last = sorted(rng.integers(0, len(text) + 1, 2).tolist())
+        letter = rng.choice(list('0-9.,:{}[]"\n\t\x00 eé'))
+        other = text[:first] + letter + text[first + 1 :]
+        damages = (text[:last], text[:first] + text[last:], text[:last] + text[first:], other)
+        files[name] = damages[rng.integers(len(damages))]
+        with suppress(FieldError, FieldsError, rn.InputError):
+            str(observed({**case, "files": files}))
