@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from replnet.cli.data_ages import print_ages
 from replnet.cli.main import FINE, commands, format_option
-from replnet.cli.output import echo, print_table, write
+from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress_lines
 from replnet.show import Table
-from replnet.text import count_text, duration
+from replnet.text import FieldError, count_text, duration, time_in
 
 if TYPE_CHECKING:
     from replnet.histories import Observation
 
-DURATION_METRICS = {"staleness_age", "lag", "information_age"}
-TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predicted")
+TABLE_HEADS = ("replica", "fresh", "", "lag", "95 % lag", "latency", "missed", "main reason")
+LAGS = ("staleness_quantile(0.5)", "staleness_quantile(0.95)")
+MOST_SHOWN, WORST_SHOWN, BEST_SHOWN = 25, 15, 3  # replicas
+MOST_EXPLAINED = 6  # replicas whose reasons are told in sentences
+FRESH_ENOUGH = 0.99  # that no reason is told
+MOST_NAMED = 3  # replicas in a note
+
+Row = dict[str, Any]
 
 
 @commands.command()
@@ -28,70 +39,227 @@ TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predic
               help="A replica that is a path in a git repository, with such a source. Repeatable.")  # fmt: skip
 @click.option("--left", metavar="REGEX",
               help="Finds, in files of git repositories, the instant at which their data left the source.")  # fmt: skip
+@click.option("--all", "show_all", is_flag=True, help="Show all replicas, and all reasons.")
+@click.option("--within", metavar="TIME", help="Count the replicas whose publication latency is at most this: 65min.")
 @format_option()
-def observe(files: tuple[str, ...], source: str | None, replicas: tuple[str, ...], left: str | None, form: str) -> int:
-    """Measure how fresh real replicas were, recorded from outside, and clients who ask several of them.
+def observe(
+    files: tuple[str, ...], source: str | None, replicas: tuple[str, ...], left: str | None, show_all: bool,
+    within: str | None, form: str,
+) -> int:  # fmt: skip
+    """Measure how fresh real replicas were, recorded from outside, and say why they were stale.
 
     FILE, or several that are one history, or a folder of them, is told by its content: what `replnet watch` has
     recorded; CSV or Parquet with a row per visit: its time, the node, and the version that the node had, such as a
     serial or a checksum, or `left`, the instant at which its data left the source; the same with a row per change, and
     its time and node alone; a crawler's log of time and changed (yes or no); a JSON answer of Prometheus; the mirror
-    status of Arch Linux; mirmon.state; load times of RSSAC002.
+    status of Arch Linux; mirmon.state; load times of RSSAC002. There is a line for each replica, the worst first, and
+    one for clients who ask several of them.
     """
     if not files and not replicas:
         raise click.UsageError("nothing to observe: a FILE, or --source and --replica REPO:PATH")
     from replnet.histories import COLUMNS
     from replnet.histories import observe as measure
 
+    _latency_limit(within, True)  # before the record is read, which may take long
     with progress_lines("reading the record, and following every replica"):
         observation = measure([*files, *replicas], source, left=left)
-    about = {"start": observation.start, "end": observation.end, "unit": "s" if observation.dated else None}
-    data = {
-        **about,
-        "changes": observation.changes,
-        "visits": observation.visits,
-        "rows": observation.rows,
-        "notes": observation.notes,
-    }
-    write(form, lambda: data, COLUMNS, observation.rows, lambda: _print(observation))
+    limit = _latency_limit(within, observation.dated)
+    write(
+        form,
+        lambda: _data(observation),
+        COLUMNS,
+        observation.rows,
+        lambda: _print(observation, show_all, limit),
+    )
     return FINE
 
 
-def _print(observation: Observation) -> None:
-    """Print the table of an observation to stdout, counts of changes and visits above it, doubts and notes below."""
-    visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
+def _latency_limit(text: str | None, dated: bool) -> float | None:
+    """Return the time in seconds that the `text` of an option has, None for None; raise FieldError if it is none.
+
+    It has no unit if times are not `dated`, but plain numbers.
+    """
+    if text is None:
+        return None
+    limit = float(time_in(text, "s", "--within"))
+    if not limit > 0:
+        raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
+    if not dated and re.search("[a-z]", text):
+        raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
+    return limit
+
+
+def _data(observation: Observation) -> dict[str, Any]:
+    """Return an observation as JSON has it."""
+    return {
+        "start": observation.start,
+        "end": observation.end,
+        "unit": "s" if observation.dated else None,
+        "changes": observation.changes,
+        "visits": observation.visits,
+        "rows": observation.rows,
+        "replicas": [_replica_data(observation, name) for name in observation.replicas],
+        "reasons": [
+            {"replica": name, **asdict(reason)} for name in observation.replicas for reason in observation.reasons[name]
+        ],
+        "notes": observation.notes,
+    }
+
+
+def _replica_data(observation: Observation, name: str) -> dict[str, Any]:
+    """Return what JSON has of one replica: its name, what was measured, bounds of its freshness, the main reason."""
+    rows = observation.rows_of(name)
+    measured = {metric: row["measured"] for metric, row in rows.items()}
+    bounds = {key: rows["freshness"][key] for key in ("ci_low", "ci_high", "least", "most")}
+    return {"replica": name, **measured, **bounds, "main_reason": _main_reason(observation, name)}
+
+
+def _main_reason(observation: Observation, name: str) -> str:
+    """Return the main reason for which a replica was stale, in a few words; empty if it was as good as fresh."""
+    fresh = observation.rows_of(name)["freshness"]["measured"]
+    reasons = observation.reasons[name]
+    return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
+
+
+def _print(observation: Observation, show_all: bool, limit: float | None) -> None:
+    """Print the lines of an observation to stdout, then reasons in sentences, and notes.
+
+    Of many replicas it has the worst and the best, unless `show_all`. `limit` is the publication latency that is asked
+    for, None if none is.
+    """
+    from replnet.histories import INFORMATION_AGE
+
     over = duration(observation.end - observation.start, observation.dated)
-    changes = f"{count_text(observation.changes, 'change')} of the source over " if observation.changes else ""
-    echo(f"{changes}{over}; rows: {visits}\n")
+    names = observation.replicas
+    if not names:
+        echo(f"{over}, {count_text(len(observation.visits), 'replica')}, {_visit_words(observation)}\n")
+        print_ages(observation, show_all)
+        echo()
+        for note in observation.notes:
+            echo_note(note, "  ")
+        return
+    echo(
+        f"{count_text(observation.changes, 'change')} of the source over {over}, {count_text(len(names), 'replica')}, "
+        f"{_visit_words(observation)}\n"
+    )
+    is_whole = show_all or len(names) <= MOST_SHOWN
+    worst, best = (names, []) if is_whole else (names[:WORST_SHOWN], names[-BEST_SHOWN:])
+    lines = [_line(observation, name) for name in worst]
+    if best:
+        between = observation.replicas[WORST_SHOWN:-BEST_SHOWN]
+        low, high = (f"{observation.rows_of(name)['freshness']['measured']:.3f}" for name in (between[0], between[-1]))
+        lines.append([f"... {len(between)} more", low, f"to {high}", "", "", "", "", "--all shows them"])
+        lines += [_line(observation, name) for name in best]
+    groups = list(dict.fromkeys(row.group for row in observation.found if row.group not in observation.copies))
+    lines += [_line(observation, group) for group in groups]
+    doubts = {bool(row.estimate.doubt) for row in observation.found if row.metric == "freshness"}
+    kinds = {False: "95 % interval", True: "bounds"}
+    heads = (*TABLE_HEADS[:2], " or ".join(kinds[doubt] for doubt in sorted(doubts)), *TABLE_HEADS[3:])
+    print_table(Table(heads, lines))
+    if any(row.metric == INFORMATION_AGE for row in observation.found):
+        echo()
+        print_ages(observation, show_all)
+    if limit is not None:
+        count = f"{observation.count_within(limit)} of {count_text(len(names), 'replica')}"
+        echo(f"\npublication latency of at most {duration(limit, observation.dated)}: {count}")
+    _print_reasons(observation, len(names) if show_all else MOST_EXPLAINED)
+    echo()
+    for note in _notes(observation):
+        echo_note(note, "  ")
+
+
+def _visit_words(observation: Observation) -> str:
+    """Return how often nodes were visited, in words."""
+    from replnet.histories import span_text
+
+    if not observation.visit_gap:
+        count = sum(observation.visits.values())
+        return f"{count:,} changes of all nodes" if observation.changes else count_text(count, "visit")
+    return (
+        f"{sum(observation.visits.values()):,} visits, each node about every "
+        f"{span_text(observation.visit_gap, observation.dated)}"
+    )
+
+
+def _line(observation: Observation, group: str) -> list[str]:
+    """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
+    from replnet.histories import LATENCY, span_text
+
+    rows, dated = observation.rows_of(group), observation.dated
+
+    def text(metric: str, write_value: Callable[[float], str]) -> str:
+        """Return the measured value of a metric as text; empty if there is no such row, "never" if it is infinite."""
+        if metric not in rows:
+            return ""
+        value = rows[metric]["measured"]
+        return "never" if value is None else write_value(value)
+
+    def time(value: float) -> str:
+        """Return a length of time as text."""
+        return span_text(value, dated) if value else "0"
+
+    lags = [text(metric, time) for metric in LAGS]
+    return [
+        group, text("freshness", lambda value: f"{value:.3f}"), _range(rows.get("freshness")), *lags,
+        text(LATENCY, time), text("missing_updates", lambda value: f"{value:.3g}"),
+        _main_reason(observation, group) if group in observation.copies else "",
+    ]  # fmt: skip
+
+
+def _range(row: Row | None) -> str:
+    """Return the confidence interval of a row as text, or its bounds if it has none; empty if it has neither."""
+    if row is None:
+        return ""
+    for low, high in (("ci_low", "ci_high"), ("least", "most")):
+        if row[low] is not None and row[high] is not None and row[low] != row[high]:
+            return f"{row[low]:.3f}..{row[high]:.3f}"
+    return ""
+
+
+def _print_reasons(observation: Observation, most: int) -> None:
+    """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
+    from replnet.histories import Reason, percent
+
+    explained: list[tuple[str, tuple[Reason, ...]]] = []
+    for name in observation.replicas:
+        fresh = observation.rows_of(name)["freshness"]["measured"]
+        if observation.reasons[name] and fresh < FRESH_ENOUGH:
+            explained.append((f"{name}: fresh {percent(fresh)} of the time.", observation.reasons[name]))
+    if explained:
+        echo()
+    for head, reasons in explained[:most]:
+        sentences = (
+            reason.words if reason.kind in ("visits", "bursts") else f"{reason.words} ({percent(reason.share)})"
+            for reason in reasons
+        )
+        echo_note(" ".join([head, *sentences]))
+    if len(explained) > most:
+        kinds = Counter(reasons[0].kind for _, reasons in explained[most:])
+        counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        echo_note(f"... and {len(explained) - most} more replicas ({counts}); --all tells of all.")
+
+
+def _notes(observation: Observation) -> Iterator[str]:
+    """Yield the notes of an observation: what the columns are, doubts of what is shown, and what the record lacks."""
+    from replnet.histories import ALL_REPLICAS, LATENCY
+
+    yield "lag: time since the first update that is missed, 0 while fresh, for half and 95 % of the time at most"
+    yield "in brackets: the share of the stale time that a reason makes"
+    yield "latency: median time of an update from first seen anywhere to first seen here; missed: updates, on average"
     doubts: dict[str, list[str]] = {}
-    for row in observation.rows:
-        for note in filter(None, row["note"].split("; ")):
-            doubts.setdefault(note, []).append(f"{row['group']} {row['metric']}")
-    notes = [
-        note if len(rows) == len(observation.rows) else f"{', '.join(rows)}: {note}" for note, rows in doubts.items()
-    ]
-    lines = [_line(row, observation.dated) for row in observation.rows]
-    print_table(Table(TABLE_HEADS, lines, [*notes, *observation.notes]))
+    for row in observation.found:
+        doubt = row.unbounded if row.metric == LATENCY else row.estimate.doubt if row.metric == "freshness" else ""
+        if doubt and row.group != ALL_REPLICAS:
+            doubts.setdefault(doubt, []).append(row.group)
+    for doubt, groups in doubts.items():
+        yield _with_groups(doubt, groups, len(observation.copies))
+    yield from observation.notes
 
 
-def _line(row: dict[str, Any], dated: bool) -> list[str]:
-    """Return the texts of a row in the order of TABLE_HEADS; `dated` says that times are in seconds, and get a unit."""
-
-    def value_text(name: str) -> str:
-        """Return the value in the column `name` as text, empty for None; as a duration if the metric is a time."""
-        value = row[name]
-        if value is None:
-            return ""
-        return duration(value, dated) if row["metric"] in DURATION_METRICS else f"{value:.4f}"
-
-    def span(low: str, high: str) -> str:
-        """Return the interval from the column `low` to the column `high` as text; "... or more" if `high` is None.
-
-        The text is empty if `low` is None, or if both ends are equal.
-        """
-        if row[low] is None or row[low] == row[high]:
-            return ""
-        return f"{value_text(low)} or more" if row[high] is None else f"{value_text(low)} .. {value_text(high)}"
-
-    return [row["group"], row["metric"], value_text("measured"), span("ci_low", "ci_high"), span("least", "most"),
-            value_text("predicted")]  # fmt: skip
+def _with_groups(doubt: str, groups: list[str], count: int) -> str:
+    """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
+    if len(groups) >= count:
+        return doubt
+    if len(groups) > MOST_NAMED:
+        return f"{len(groups)} of {count} replicas: {doubt}"
+    return f"{', '.join(groups)}: {doubt}"

@@ -32,6 +32,12 @@ Visits from outside:
     data_ages      how old the data of replicas was, where they tell when it left the source
     cases          what nodes may have had over time, as far as visits tell, and how stale replicas were then
     observing      a source and its replicas from outside: how fresh each was, and clients who ask several
+    seen_copies    what visits see of updates and of copies: when each was first seen, and the last visit without it
+    latency        publication latency: how long updates took from being first seen anywhere to being everywhere
+    upstreams      which replicas pull from another replica, and not from the source
+    reasons        why a replica was stale: the parts of its stale time, each with its reason
+    reason_words   reasons in words: whole sentences, and a few words for a table
+    time_words     lengths of time, instants and shares as texts for sentences
 """
 
 from typing import TYPE_CHECKING
@@ -42,8 +48,13 @@ if TYPE_CHECKING:
     from replnet.histories.assumptions import Check
     from replnet.histories.audit import Audit, audit
     from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
+    from replnet.histories.data_ages import INFORMATION_AGE
     from replnet.histories.history import DAY, tail
-    from replnet.histories.observing import COLUMNS, Observation, observe
+    from replnet.histories.observing import ALL_REPLICAS, COLUMNS, LATENCY, Observation, observe
+    from replnet.histories.reason_words import Reason
+    from replnet.histories.reasons import Phase
+    from replnet.histories.seen_copies import SeenCopies, SeenUpdates
+    from replnet.histories.time_words import percent, span_text
     from replnet.histories.times import read_time
     from replnet.histories.trace_fit import TARGETS, TraceFit, fit
     from replnet.histories.trace_import import history_of, import_trace, write_times

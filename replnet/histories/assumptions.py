@@ -92,7 +92,10 @@ def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Ge
         # Too few empty intervals are suspicious, and too large differences.
         beyond = np.count_nonzero(others <= seen if assumption == RECORDED else others >= seen)
         chance = (int(beyond) + 1) / (others.size + 1)
-        yield Check(assumption, chance > LEVEL, chance, words.format(seen, others.mean()))
+        text = words.format(seen, others.mean())
+        if assumption == RECORDED and chance <= LEVEL:
+            text += f": about {100 * (1 - seen / others.mean()):.0f} % of such polls are missing"
+        yield Check(assumption, chance > LEVEL, chance, text)
 
 
 def check_phases(updates: Floats, downloads: Floats) -> Check:

@@ -16,7 +16,7 @@ import numpy as np
 from replnet.histories.held_copies import STALENESS_AGE, StalenessSums, add_between, spans, stretches_between
 from replnet.histories.visits import Visits
 from replnet.laws import Floats
-from replnet.measure import Stretches
+from replnet.measure import Stretches, length_below
 
 VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versions of a node at a visit and at the next
 
@@ -27,6 +27,12 @@ class Steps(NamedTuple):
 
     times: Floats
     values: Floats
+
+    @classmethod
+    def of(cls, times: Floats, values: Floats) -> Steps:
+        """Return the function with these values from these times on, without the times at which it stays the same."""
+        changes = np.append(True, values[1:] != values[:-1])
+        return cls(times[changes], values[changes])
 
     def at(self, instants: Floats) -> Floats:
         """Return the values of the function at these instants, none of which may come before the first step."""
@@ -103,7 +109,7 @@ def _newest_of(times: Floats, versions: Floats) -> Steps:
     The times ascend, and several may be the same.
     """
     is_last = np.append(times[1:] > times[:-1], True)
-    return Steps(times[is_last], np.maximum.accumulate(versions)[is_last])
+    return Steps.of(times[is_last], np.maximum.accumulate(versions)[is_last])
 
 
 def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
@@ -115,7 +121,7 @@ def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, S
     for name in visits.replicas:
         times, codes = visits.nodes[name]
         values = scale[codes]
-        paths[name] = Steps(times, choose(values, np.append(values[1:], values[-1])))
+        paths[name] = Steps.of(times, choose(values, np.append(values[1:], values[-1])))
     return paths
 
 
@@ -153,3 +159,25 @@ def stale_counts(case: Case, cuts: Floats) -> Floats:
     lengths = np.diff(edges)
     counts = range(len(case.copies) + 1)
     return np.array([add_between(cuts, edges[:-1], np.where(stale == count, lengths, 0.0)) for count in counts])
+
+
+def staleness_quantiles_of(case: Case, name: str, start: float, end: float, levels: Floats) -> Floats:
+    """Return, for each level, what the staleness age of a replica did not exceed for that share of time.
+
+    The staleness age is 0 while the replica `name` is fresh, and infinite where it has a version from before the first
+    that the source was seen with. The time is that from `start` to `end`, and `levels` are from 0 to 1.
+    """
+    edges = spans(np.array([start, end]), case.source.times, case.copies[name].times)
+    stretches = case.stretches(name, edges)
+    undated = case.copies[name].at(edges[:-1]) < case.source.values[0]
+    has_age = (stretches.stale > 0) & ~undated
+    missed = stretches.first_missed_update[has_age]
+    low, high = np.maximum(stretches.begin[has_age] - missed, 0.0), stretches.end[has_age] - missed
+    fresh = float(end - start - stretches.stale.sum())
+    ages = np.unique(np.concatenate([[0.0], low, high]))
+    below = fresh + length_below(low, high, ages)
+    wanted = levels * (end - start)
+    # The last of equal values of `below`, between which there is no time, is not wanted: the least age is.
+    first = np.append(True, np.diff(below) > 0)
+    values = np.interp(wanted, below[first], ages[first], left=0.0)
+    return np.asarray(np.where(wanted > below[-1] * (1 + 1e-12), np.inf, values))

@@ -22,6 +22,7 @@ DRIFTS = {f"{what}: no drift": what for what in BOTH}
 
 RENEWAL, UNSEEN, MEMORYLESS = "renewal laws", "unseen polls", "Poisson"
 SHARE = "staleness"
+SIMPLEST_FIRST = ((MEMORYLESS, "the Poisson formula"), (RENEWAL, "the renewal laws"), (UNSEEN, "unseen polls"))
 
 
 @final
@@ -93,6 +94,19 @@ def _words_for_models(models: Mapping[str, list[ModelComparison]], failed: set[s
     if off and RECORDED in failed:
         yield _justification("unseen polls, if they come independently of the updates, are", models[UNSEEN])
     yield _justification("the Poisson formula is", models[MEMORYLESS])
+    yield _recommendation(models)
+
+
+def _recommendation(models: Mapping[str, list[ModelComparison]]) -> str:
+    """Return, as text, by which model to predict staleness: the simplest that is near, in the order of SIMPLEST_FIRST.
+
+    `models` has a comparison per metric of each model, by the model's name.
+    """
+    for model, name in SIMPLEST_FIRST:
+        share = [comparison for comparison in models[model] if comparison.metric == SHARE]
+        if share and share[0].near:
+            return f"to predict staleness, take {name} ({_size_range(share)} off)"
+    return "to predict staleness, take none of these, but what was measured"
 
 
 def _reason(off: list[ModelComparison], failed: set[str]) -> str:

@@ -56,17 +56,19 @@ class Lock:
     moved: float
 
 
-def clock(times: Floats) -> Clock | None:
-    """Return the clock that these ascending instants keep; None if they keep none that is coarse enough to matter."""
+def clock(times: Floats, shortest: float = 0.0) -> Clock | None:
+    """Return the clock that these ascending instants keep; None if they keep none that is coarse enough to matter.
+
+    Periods below `shortest` do not count, such as that of the visits by which the instants are known.
+    """
     gaps = np.diff(times)
     law, interval_beat = Empirical(gaps), beat(gaps)
-    if has_coarse_lattice(law):
+    if has_coarse_lattice(law) and law.span is not None and law.span >= shortest:
         period = law.span
-    elif interval_beat is not None:
+    elif interval_beat is not None and interval_beat["period"] >= shortest:
         period = interval_beat["period"]
     else:
         return None
-    assert period is not None
     beats = np.append(0, np.cumsum(np.rint(gaps / period))).astype(np.int64)
     if beats[-1] == 0:
         return None

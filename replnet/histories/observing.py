@@ -29,14 +29,17 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from replnet.histories.audit import BATCHES, batch_estimate, estimates, predictions_by_waits, reason_for_no_interval
-from replnet.histories.cases import Cases, cases_of, stale_counts, staleness_of
+from replnet.histories.cases import Cases, cases_of, stale_counts, staleness_of, staleness_quantiles_of
 from replnet.histories.data_ages import NOTE_LATE, age_values
 from replnet.histories.fitting import tail_index
 from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
-from replnet.histories.reading import read_visits
+from replnet.histories.latency import Latencies, latencies
+from replnet.histories.reading import fault_causes, fault_times, read_visits
+from replnet.histories.reason_words import Circumstances, Reason, failure_notes, reasons_of
 from replnet.histories.record_files import RecordSource
-from replnet.histories.visits import Visits
+from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
+from replnet.histories.visits import Visits, keep_lost_replicas
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
 from replnet.text import FieldError, duration
@@ -50,6 +53,11 @@ NOTE_UNSEEN = "no upper bound: updates that no visit saw are missing too, and on
 NOTE_UNDATED = "no upper bound: nobody saw when the source replaced the version that it had at first"
 NOTE_NO_SOURCE = "nobody recorded the source: how old data was, but not whether there was anything newer"
 NOTE_NEVER_STALE = "no upper bound: at no time was it stale for certain"
+NOTE_NEVER_CAME = "no upper bound: half of the updates had not come by the end of the record"
+NOTE_QUANTILE = "no interval: a quantile of one path has none"
+LEVELS = {"staleness_quantile(0.5)": 0.5, "staleness_quantile(0.95)": 0.95}
+LATENCY = "publication_latency"
+ALL_REPLICAS = "all replicas"
 
 
 @final
@@ -87,7 +95,9 @@ class Observation:
 
     That time is from `start` to `end`; in it, `changes` is the number of changes of the source, and `visits` the number
     of visits by node. `found` has a row for each metric of a replica or of clients, and `notes` are texts on the
-    record.
+    record. By replica, `copies` has what it held in turn, and `reasons` why it was stale, the main reason first;
+    `updates` has when the source changed, as far as visits saw. `visit_gap` is the usual time between two visits of a
+    node, 0 for a record of changes.
     """
 
     start: float
@@ -96,6 +106,10 @@ class Observation:
     visits: dict[str, int]
     found: tuple[ObservedRow, ...]
     notes: tuple[str, ...]
+    updates: SeenUpdates
+    copies: dict[str, SeenCopies]
+    reasons: dict[str, tuple[Reason, ...]]
+    visit_gap: float
 
     @property
     def dated(self) -> bool:
@@ -106,6 +120,21 @@ class Observation:
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dicts by the names in COLUMNS, one for each metric of a replica or of clients."""
         return [row.data() for row in self.found]
+
+    @property
+    def replicas(self) -> list[str]:
+        """The names of the replicas, the least fresh first."""
+        freshness = {row.group: row.estimate.value for row in self.found if row.metric == "freshness"}
+        return sorted(self.copies, key=lambda name: freshness[name])
+
+    def rows_of(self, group: str) -> dict[str, dict[str, Any]]:
+        """Return the rows of a group, a replica or clients, as dicts by the names in COLUMNS; by metric."""
+        return {row.metric: row.data() for row in self.found if row.group == group}
+
+    def count_within(self, latency: float) -> int:
+        """Return for how many replicas the median publication latency is at most `latency`."""
+        return sum(row.metric == LATENCY and row.group in self.copies and row.estimate.value <= latency
+                   for row in self.found)  # fmt: skip
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -140,13 +169,15 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
     if not visits.source:
         return _observation_of_ages(visits)
     notes = list[str]()
+    visits = keep_lost_replicas(visits)
     start = max(float(instants[0]) for instants, _ in visits.nodes.values())
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
         raise FieldError(
             visits.name, "its nodes were never seen at the same time", "visits of all nodes over the same time"
         )
-    changes = np.minimum.accumulate(visits.first_seen[np.argsort(visits.order.ranks)][::-1])[::-1][1:]
+    updates = see_updates(visits)
+    changes = updates.seen
     if (
         start < (first_known := _start_of_known_versions(visits)) < (start + end) / 2
         and _between(changes, first_known, end) >= 2
@@ -156,14 +187,29 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
         start = first_known
     if _between(changes, start, end) < 2:
         raise FieldError(visits.name, "the source did not change while all nodes were seen", "2 changes or more")
+    copies = {replica: see_copies(visits, replica) for replica in visits.replicas}
     cuts = np.linspace(start, end, BATCHES + 1)
+    rows = (*_rows(visits, updates, copies, cuts), *_age_rows(visits, cuts, are_dates(cuts)))
+    around = Circumstances(
+        span=(start, end),
+        dated=are_dates(np.array([start, end])),
+        visit_gap=_visit_gap(visits),
+        changes=_between(changes, start, end),
+        faults=fault_times(visits.faults),
+        lost=visits.lost,
+    )
+    notes += _failure_notes(visits, around.dated)
     return Observation(
         start=start,
         end=end,
-        changes=_between(changes, start, end),
+        changes=around.changes,
         visits={node: within(instants, start, end).size for node, (instants, _) in visits.nodes.items()},
-        found=(*_rows(visits, changes, cuts), *_age_rows(visits, cuts, are_dates(cuts))),
+        found=rows,
         notes=(*notes, *visits.notes),
+        updates=updates,
+        copies=copies,
+        reasons=reasons_of(updates, copies, _freshness(rows), around),
+        visit_gap=around.visit_gap,
     )
 
 
@@ -177,13 +223,36 @@ def _observation_of_ages(visits: Visits) -> Observation:
         changes=0,
         visits={node: instants.size for node, (instants, _) in visits.nodes.items()},
         found=tuple(_age_rows(visits, None, are_dates(np.array([start, end])))),
-        notes=(NOTE_NO_SOURCE, *visits.notes),
+        notes=(NOTE_NO_SOURCE, *_failure_notes(visits, are_dates(np.array([start, end]))), *visits.notes),
+        updates=SeenUpdates(np.array([]), np.array([])),
+        copies={},
+        reasons={},
+        visit_gap=_visit_gap(visits),
     )
 
 
 def _age_rows(visits: Visits, cuts: Floats | None, dated: bool) -> list[ObservedRow]:
     """Return the rows of information ages, of the replicas that say when their data left the source."""
     return [ObservedRow(*value, math.nan) for value in age_values(visits, cuts, dated)]
+
+
+def _failure_notes(visits: Visits, dated: bool) -> Iterator[str]:
+    """Return notes on visits that failed, by node: how many, when, and why."""
+    answered = {node: instants for node, (instants, _) in visits.nodes.items()}
+    return failure_notes(fault_times(visits.faults), answered, fault_causes(visits.faults), dated)
+
+
+def _visit_gap(visits: Visits) -> float:
+    """Return the usual time between two visits of a node: the median of nodes' mean gaps; 0 if no change is missed."""
+    if visits.complete:
+        return 0.0
+    gaps = [(times[-1] - times[0]) / max(times.size - 1, 1) for times, _ in visits.nodes.values()]
+    return float(np.median(gaps))
+
+
+def _freshness(rows: Sequence[ObservedRow]) -> dict[str, tuple[float, float, float]]:
+    """Return the freshness of all groups in these rows, by name: as measured, the least and the most."""
+    return {row.group: (row.estimate.value, row.least, row.most) for row in rows if row.metric == "freshness"}
 
 
 def _between(instants: Floats, start: float, end: float) -> int:
@@ -207,17 +276,44 @@ def _start_of_known_versions(visits: Visits) -> float:
 # ---- Rows
 
 
-def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
+def _rows(visits: Visits, updates: SeenUpdates, copies: dict[str, SeenCopies], cuts: Floats) -> list[ObservedRow]:
     """Return a row for every metric of every replica, then one for the freshness of clients who ask 2, and 3, of them.
 
-    There is no row for clients who would ask more replicas than there are. `changes` are the instants of the source's
-    changes, and `cuts` those between batches of the time that is measured, its begin and end included.
+    There is no row for clients who would ask more replicas than there are. `updates` and `copies`, by replica, are what
+    visits saw, and `cuts` the instants between batches of the time that is measured, its begin and end included. The
+    last row says how long updates took to come to all replicas, if there are several.
     """
     cases, rows = cases_of(visits), list[ObservedRow]()
+    start, end = float(cuts[0]), float(cuts[-1])
     for name in visits.replicas:
-        rows += _replica_rows(visits, cases, name, changes, cuts)
+        rows += _replica_rows(visits, cases, name, updates.seen, cuts)
+        rows += _quantile_rows(cases, name, start, end)
+        rows.append(_latency_row(name, latencies(updates, [copies[name]], start, end)))
     replicas = [row.estimate for row in rows if row.metric == "freshness"]
-    return rows + list(_client_rows(cases, replicas, cuts))
+    rows += _client_rows(cases, replicas, cuts)
+    if len(replicas) > 1:
+        rows.append(_latency_row(ALL_REPLICAS, latencies(updates, list(copies.values()), start, end)))
+    return rows
+
+
+def _quantile_rows(cases: Cases, name: str, start: float, end: float) -> Iterator[ObservedRow]:
+    """Yield a row for each quantile of LEVELS of the staleness age of the replica `name` from `start` to `end`."""
+    levels = np.array(list(LEVELS.values()))
+    values = [staleness_quantiles_of(case, name, start, end, levels).tolist() for case in cases]
+    for metric, measured, least, most in zip(LEVELS, *values, strict=True):
+        yield ObservedRow(
+            name, metric, Estimate(measured, math.nan, 1, doubt=NOTE_QUANTILE), least, most, math.nan,
+            "" if math.isfinite(most) else NOTE_UNDATED,
+        )  # fmt: skip
+
+
+def _latency_row(group: str, times: Latencies) -> ObservedRow:
+    """Return the row of the publication latency of a group, one replica or all, from that of every update."""
+    measured, least, most = times.medians()
+    return ObservedRow(
+        group, LATENCY, Estimate(measured, math.nan, 1, doubt=NOTE_QUANTILE), least, most, math.nan,
+        "" if math.isfinite(most) else NOTE_NEVER_CAME,
+    )  # fmt: skip
 
 
 def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts: Floats) -> list[ObservedRow]:

@@ -94,7 +94,6 @@ def _visits_of_record(record: Record, wanted: str | None, updates: Floats | None
         notes=(
             *record.notes,
             *notes,
-            *_fault_notes(nodes, faults),
             *_early_notes(times, nodes, departures),
             *visits.notes,
         ),
@@ -143,20 +142,27 @@ def _versions(table: Any) -> list[str]:
 # ---- Notes
 
 
-def _fault_notes(nodes: NDArray[Any], faults: Sequence[Fault]) -> Iterator[str]:
-    """Yield a note for each node with visits that brought nothing: how many of them, and why.
+def fault_times(faults: Sequence[Fault]) -> dict[str, Floats]:
+    """Return the times of visits that brought nothing, by node."""
+    times: dict[str, list[float]] = {}
+    for fault in faults:
+        times.setdefault(fault.node, []).append(fault.time)
+    return {node: np.array(instants) for node, instants in times.items()}
 
-    `nodes` has the node of each visit that brought something.
-    """
-    for name in dict.fromkeys(fault.node for fault in faults):
-        texts = Counter(fault.text for fault in faults if fault.node == name)
-        count = sum(texts.values())
-        whole = count + int(np.count_nonzero(nodes == name))
-        listed = [
-            f"{text} ({times})" if len(texts) > 1 else text for text, times in texts.most_common(MOST_FAULTS_LISTED)
-        ]
-        more = [f"{len(texts) - MOST_FAULTS_LISTED} others"] if len(texts) > MOST_FAULTS_LISTED else []
-        yield f"{name}: {count:,} of {count_text(whole, 'visit')} failed: {', '.join([*listed, *more])}"
+
+def fault_causes(faults: Sequence[Fault]) -> dict[str, str]:
+    """Return by node why visits brought nothing, the most usual causes of it first."""
+    causes: dict[str, Counter[str]] = {}
+    for fault in faults:
+        causes.setdefault(fault.node, Counter())[fault.text] += 1
+    return {node: _causes_text(texts) for node, texts in causes.items()}
+
+
+def _causes_text(texts: Counter[str]) -> str:
+    """Return the most usual of these causes as one text, each with how often it was, if there are several."""
+    listed = [f"{text} ({count})" if len(texts) > 1 else text for text, count in texts.most_common(MOST_FAULTS_LISTED)]
+    more = [f"{len(texts) - MOST_FAULTS_LISTED} others"] if len(texts) > MOST_FAULTS_LISTED else []
+    return ", ".join([*listed, *more])
 
 
 def _early_notes(times: Floats, nodes: NDArray[Any], departures: Floats | None) -> Iterator[str]:

@@ -15,8 +15,8 @@ in the order in which they were first seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, final
 
@@ -27,6 +27,8 @@ from replnet.laws import Floats, Ints
 from replnet.text import count_text
 
 FLAPPING = 3  # visits that go back, before there seem to be several servers behind one name
+LOST_AFTER_GAPS, LOST_AFTER = 10, 0.05  # mean gaps between visits, and the part of the record
+MOST_NAMED = 5  # replicas in a note
 LARGEST_EXACT = 2.0**53  # below it, floats are whole numbers each by itself
 
 
@@ -64,6 +66,7 @@ class Visits:
     and `first_seen` has, for each version, when any node was first seen with it. `notes` are texts, and `complete` says
     that there is a visit at every change. `departures` has, for replicas that tell, the instants at which the data of
     each of their visits left the source, and `faults` the visits that brought nothing. `name` is that of the record.
+    `lost` has when replicas were last seen that were not seen any more; they have one visit after that.
     """
 
     nodes: dict[str, tuple[Floats, Ints]]
@@ -74,6 +77,7 @@ class Visits:
     complete: bool = False  # whether there is a visit at every change
     departures: dict[str, Floats] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    lost: Mapping[str, float] = field(default_factory=dict)
     name: str = "record"
 
     @property
@@ -113,6 +117,28 @@ def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits
     seen = {name: (times[nodes == name], codes[nodes == name]) for name in dict.fromkeys(nodes.tolist())}
     order = _order_of_numbers(np.arange(changes.size + 1.0))
     return Visits(seen, source, order, np.append(-np.inf, changes), complete=True)
+
+
+def keep_lost_replicas(visits: Visits) -> Visits:
+    """Return the visits, and for each replica that was not seen any more a last one, when the source was seen last.
+
+    There it has what it had at its last visit, as if it kept that. A replica is lost if it was not seen for more than
+    10 times as long as between two of its visits, and a twentieth of the record.
+    """
+    end = float(visits.nodes[visits.source][0][-1])
+    nodes, lost, departures = dict(visits.nodes), {}, dict(visits.departures)
+    for name in visits.replicas:
+        times, codes = nodes[name]
+        length = float(times[-1] - times[0])
+        longest = max(LOST_AFTER_GAPS * length / max(times.size - 1, 1), LOST_AFTER * (end - float(times[0])))
+        if times.size > 1 and end - times[-1] > longest:
+            lost[name] = float(times[-1])
+            nodes[name] = np.append(times, end), np.append(codes, codes[-1])
+            if name in departures:
+                departures[name] = np.append(departures[name], departures[name][-1])
+    names = ", ".join([*list(lost)[:MOST_NAMED], *([f"and {len(lost) - MOST_NAMED} more"] * (len(lost) > MOST_NAMED))])
+    notes = [f"not seen any more before the end, and taken to have kept what it had: {names}"] if lost else []
+    return replace(visits, nodes=nodes, lost=lost, departures=departures, notes=(*visits.notes, *notes))
 
 
 def _numbers(texts: Sequence[str]) -> Floats | None:

@@ -26,6 +26,9 @@ FILES = {
     + "".join(f"{t},main,{t // 10}\n{t},mirror,{(t - t % 4) // 10}\n" for t in range(600)),
     "seen.csv": "time,node,version\n0,source,a\n0,m,OLD\n"
     + "".join(f"{10 * i + 10},source,v{i}\n{10 * i + 11},m,v{i}\n" for i in range(40)),
+    "many.csv": "time,node,version\n"
+    + "".join(f"{t},source,{t // 10}\n" for t in range(0, 300, 2))
+    + "".join(f"{t},m{i:02},{(t - t % (i + 1)) // 10}\n" for i in range(30) for t in range(0, 300, 2)),
     "empty.csv": "",
     "one.csv": "timestamp\n17\n",
     "early.csv": "timestamp\n17\n19\n18\n",

@@ -130,6 +130,8 @@ def test_a_few_polls_that_are_missing_move_no_answer_far():
     assert result.check("downloads: recorded even if nothing changed").holds is False
     words = "polls that found nothing are missing, which moves no answer far: the renewal laws are justified ("
     assert result.conclusion.startswith(words)
+    assert " % of such polls are missing" in result.check("downloads: recorded even if nothing changed").seen
+    assert "; to predict staleness, take the " in result.conclusion
 
 
 def test_what_lies_far_from_what_was_measured_is_not_justified():

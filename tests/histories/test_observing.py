@@ -11,7 +11,7 @@ import pytest
 from made_histories import VERSIONS, MadeHistory, made_history, pulled
 
 import replnet as rn
-from replnet.histories.observing import observe
+from replnet.histories.observing import LATENCY, observe
 from replnet.histories.visits import visits_of
 
 HORIZON = 200.0
@@ -47,8 +47,12 @@ def test_a_record_of_changes_is_exact(cluster):
     exact = history.truth(result.start, result.end)
     predicted = {(row["group"], row["metric"]): row["predicted"] for row in result.rows}
     for row in result.rows:
+        if row["metric"] == LATENCY:
+            continue
         value = exact.pop((row["group"], row["metric"]))
-        assert [row[column] for column in ("measured", "least", "most")] == pytest.approx([value] * 3, rel=1e-9)
+        assert [row[column] for column in ("measured", "least", "most")] == pytest.approx(
+            [value] * 3, rel=1e-9, abs=1e-9
+        )
     assert not exact
     stale = {name: 1 - history.truth(result.start, result.end)[name, "freshness"] for name in pulls}
     for name, times in pulls.items():
@@ -79,6 +83,8 @@ def test_bounds_hold_the_truth_of_every_history(kind):
         assert all("are left out" in note for note in result.notes)
         truth = history.truth(result.start, result.end)
         for row in result.rows:
+            if row["metric"] == LATENCY:
+                continue
             least, most = row["least"] - 1e-9, math.inf if row["most"] is None else row["most"] + 1e-9
             assert least <= truth[row["group"], row["metric"]] <= most, (number, row)
             assert row["measured"] is None or least <= row["measured"] <= most, (number, row)
@@ -87,7 +93,7 @@ def test_bounds_hold_the_truth_of_every_history(kind):
             replicas += row["metric"] == "staleness_age"
             undated += row["metric"] == "staleness_age" and most == math.inf
     countless = {"missing_updates"} if kind in ("texts", "decimals") else set()
-    assert unbounded - {"staleness_age"} == {"lag"} | countless
+    assert unbounded - {"staleness_age", "staleness_quantile(0.5)", "staleness_quantile(0.95)"} == {"lag"} | countless
     # What replicas had at first is left out, unless that is half of the record.
     assert 20 * undated < replicas
 

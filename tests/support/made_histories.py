@@ -60,9 +60,28 @@ class MadeHistory:
                     served = fmean(any(answers) for answers in combinations(fresh, ask))
                     sums[f"clients who ask {ask}", "freshness"] += length * served
         for name in self.copies:
+            for level in (0.5, 0.95):
+                sums[name, f"staleness_quantile({level})"] = self.quantile(name, level, cuts)
             if sums[name, "freshness"] < 1 - 1e-12:
                 sums[name, "lag"] = sums[name, "staleness_age"] / (1 - sums[name, "freshness"])
         return sums
+
+    def quantile(self, name: str, level: float, cuts: Sequence[float]) -> float:
+        """Return what the staleness age does not exceed for a share of time, if nothing happens between the cuts."""
+        a, b = np.array(cuts[:-1]), np.array(cuts[1:])
+        first = np.array([([*self.updates, np.inf])[self.version(name, t)] for t in cuts[:-1]])
+        low, high = np.maximum(a - first, 0.0), np.maximum(b - first, 0.0)  # nothing is missed up to `first`
+
+        def share_below(x: float) -> float:
+            return float((b - a - np.clip(high - np.maximum(low, x), 0.0, None)).sum()) / (cuts[-1] - cuts[0])
+
+        least, most = 0.0, float(high.max())
+        if share_below(0.0) >= level:
+            return 0.0
+        for _ in range(80):
+            middle = (least + most) / 2
+            least, most = (least, middle) if share_below(middle) >= level else (middle, most)
+        return most
 
 
 def made_history(number: int, updates: int = 60) -> tuple[MadeHistory, pd.DataFrame]:
