@@ -22,7 +22,7 @@ LEAST_BURSTS = 0.05  # relative change of staleness
 WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
 NARROW_BOUNDS = 0.1  # that visits should come to
 LONGEST_OUTLOOK = 30.0  # times the record, for which a drift of clocks is told
-MOST_NODES = 3  # with failed visits that are told one by one
+MOST_NODES = 8  # with failed visits that are told one by one
 MOST_DATES = 3  # outages that are told one by one
 
 CLOCK_SPANS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
