@@ -15,6 +15,7 @@ Commands:
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, trace change-rate, audit, and what they print
     visiting       watch: visits of a source and its replicas, recorded
+    data_ages      how old the data of replicas was, as observe prints it
     observe        observe: a source and its replicas as they were seen from outside
     starting       init, check, schema, list, demo
     doctor         doctor: does this installation work

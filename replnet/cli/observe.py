@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from replnet.cli.data_ages import print_ages
 from replnet.cli.main import DIFFERS, FINE, commands, format_option
 from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress, progress_lines
@@ -32,31 +32,43 @@ Row = dict[str, Any]
 
 
 @commands.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
+@click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
+@click.option("--source", metavar="NODE|FILE|REPO:PATH",
+              help="The node that the others copy; or a file with the times of its updates; or a path in a git "
+              "repository.  [default: source]")  # fmt: skip
+@click.option("--replica", "replicas", metavar="REPO:PATH", multiple=True,
+              help="A replica that is a path in a git repository, with such a source. Repeatable.")  # fmt: skip
+@click.option("--left", metavar="REGEX",
+              help="Finds, in files of git repositories, the instant at which their data left the source.")  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Show all replicas, and all reasons.")
 @click.option("--within", metavar="TIME", help="Count the replicas whose publication latency is at most this: 65min.")
 @click.option("--target", metavar="'METRIC >= X'",
               help="Say what to change so that replicas meet this, such as 'freshness >= 0.9'.")  # fmt: skip
 @format_option()
-def observe(file: Path, source: str | None, show_all: bool, within: str | None, target: str | None, form: str) -> int:
+def observe(
+    files: tuple[str, ...], source: str | None, replicas: tuple[str, ...], left: str | None, show_all: bool,
+    within: str | None, target: str | None, form: str,
+) -> int:  # fmt: skip
     """Measure how fresh real replicas were, and say why not fresher.
 
-    They are recorded from outside.
-
-    FILE is what `replnet watch` has recorded, or CSV or Parquet: a row per visit, with its time, the node and the
-    version that the node had, such as a serial or a checksum; or a row per change, with its time and node.
-    There is a line for each replica, the worst first, and one for clients who ask several of them.
+    FILE, or several that are one history, or a folder of them, is told by its content: what `replnet watch` has
+    recorded; CSV or Parquet with a row per visit: its time, the node, and the version that the node had, such as a
+    serial or a checksum, or `left`, the instant at which its data left the source; the same with a row per change, and
+    its time and node alone; a crawler's log of time and changed (yes or no); a JSON answer of Prometheus; the mirror
+    status of Arch Linux; mirmon.state; load times of RSSAC002. There is a line for each replica, the worst first, and
+    one for clients who ask several of them.
 
     With --target it proposes, for each replica that misses that, the cheapest change of its pulls that would have met
     it, with a line of cron and of a systemd timer; the exit code is 1 if any replica misses it.
     """
+    if not files and not replicas:
+        raise click.UsageError("nothing to observe: a FILE, or --source and --replica REPO:PATH")
     from replnet.histories import COLUMNS, propose
     from replnet.histories import observe as measure
 
     _latency_limit(within, True)  # before the record is read, which may take long
     with progress_lines("reading the record, and following every replica"):
-        observation = measure(file, source)
+        observation = measure([*files, *replicas], source, left=left)
     limit = _latency_limit(within, observation.dated)
     proposals = None
     if target is not None:
@@ -129,8 +141,17 @@ def _print(observation: Observation, show_all: bool, limit: float | None) -> Non
     Of many replicas it has the worst and the best, unless `show_all`. `limit` is the publication latency that is asked
     for, None if none is.
     """
+    from replnet.histories import INFORMATION_AGE
+
     over = duration(observation.end - observation.start, observation.dated)
     names = observation.replicas
+    if not names:
+        echo(f"{over}, {count_text(len(observation.visits), 'replica')}, {_visit_words(observation)}\n")
+        print_ages(observation, show_all)
+        echo()
+        for note in observation.notes:
+            echo_note(note, "  ")
+        return
     echo(
         f"{count_text(observation.changes, 'change')} of the source over {over}, {count_text(len(names), 'replica')}, "
         f"{_visit_words(observation)}\n"
@@ -149,6 +170,9 @@ def _print(observation: Observation, show_all: bool, limit: float | None) -> Non
     kinds = {False: "95 % interval", True: "bounds"}
     heads = (*TABLE_HEADS[:2], " or ".join(kinds[doubt] for doubt in sorted(doubts)), *TABLE_HEADS[3:])
     print_table(Table(heads, lines))
+    if any(row.metric == INFORMATION_AGE for row in observation.found):
+        echo()
+        print_ages(observation, show_all)
     if limit is not None:
         count = f"{observation.count_within(limit)} of {count_text(len(names), 'replica')}"
         echo(f"\npublication latency of at most {duration(limit, observation.dated)}: {count}")
@@ -163,7 +187,8 @@ def _visit_words(observation: Observation) -> str:
     from replnet.histories import span_text
 
     if not observation.visit_gap:
-        return f"{sum(observation.visits.values()):,} changes of all nodes"
+        count = sum(observation.visits.values())
+        return f"{count:,} changes of all nodes" if observation.changes else count_text(count, "visit")
     return (
         f"{sum(observation.visits.values()):,} visits, each node about every "
         f"{span_text(observation.visit_gap, observation.dated)}"

@@ -13,7 +13,7 @@ from replnet.cli.main import FINE, INCOMPLETE, commands
 from replnet.cli.output import echo, print_table
 from replnet.cli.progress import live_display
 from replnet.show import Table
-from replnet.text import count_text, escape_unprintable, require_extra, span
+from replnet.text import count_text, duration, escape_unprintable, require_extra, span
 
 if TYPE_CHECKING:
     from replnet.watch import Fleet, Visit
@@ -32,7 +32,8 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
 
     They are visited again and again, and the record says which version each had when. FILE is YAML: `nodes` by name,
     each with a url, a zone and server, a git remote, a file or a command; `source`, the node that the others copy;
-    `every`, the time between two visits. Nothing else is visited. The history is for `replnet observe`. Ctrl-C ends the
+    `every`, the time between two visits; `gap`, the least time between two visits of a host; `timeout` and `retries`.
+    Nothing else is visited. The history is for `replnet observe`. Ctrl-C ends the
     watch, and the same command goes on with it.
     """
     require_extra("httpx", "watch")
@@ -42,7 +43,10 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     fleet = read_fleet(file)
     with VisitLog(output or file.with_suffix(".sqlite")) as history:
         board = _Board(fleet, len(history))
-        echo(f"watching {count_text(len(fleet.nodes), 'node')}, every {span(fleet.every)}; {history.path}", err=True)
+        echo(f"watching {pace_text(fleet)}; {history.path}", err=True)
+        for host, every in fleet.slow_hosts.items():
+            words = f"{host}: with that gap, its nodes can be visited every {duration(every, True)} only"
+            echo(escape_unprintable(f"{words} (a smaller gap, or a longer interval)"), err=True)
 
         def record(visit: Visit) -> None:
             """Record a visit, and tell of it."""
@@ -60,6 +64,13 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
             print_table(Table(HEADS, board.rows()))
         echo(f"{count_text(board.visits, 'visit')}, {count_text(len(history), 'visit')} in {history.path}", err=True)
     return INCOMPLETE if once and board.has_fault else FINE
+
+
+def pace_text(fleet: Fleet) -> str:
+    """Return how many nodes of a fleet are visited how often, and how often a host at most."""
+    paces = dict.fromkeys(duration(node.every or fleet.every, True) for node in fleet.nodes.values())
+    every, gap = " or ".join(paces), duration(fleet.gap, True)
+    return f"{count_text(len(fleet.nodes), 'node')}, each every {every}, and a host at most every {gap}"
 
 
 @final

@@ -23,7 +23,14 @@ Two records, of a source and of a replica:
 
 Visits from outside:
 
+    record_files   what others recorded, in files that are told apart by their content
+    records        rows of what nodes had when, as all kinds of files are read
+    mirror_status  the mirror status of Arch Linux, and the state file of mirmon
+    monitoring     answers of Prometheus, and load times of root servers
+    git_copies     git repositories of a source and of replicas, with what each commit brought
+    reading        visits from records: who is the source, and what its versions are
     visits         visits of a source and its replicas, and the order in which versions came
+    data_ages      how old the data of replicas was, where they tell when it left the source
     cases          what nodes may have had over time, as far as visits tell, and how stale replicas were then
     observing      a source and its replicas from outside: how fresh each was, and clients who ask several
     seen_copies    what visits see of updates and of copies: when each was first seen, and the last visit without it
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
     from replnet.histories.audit import Audit, audit
     from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
     from replnet.histories.change_rates import change_rates
+    from replnet.histories.data_ages import INFORMATION_AGE
     from replnet.histories.history import DAY, tail
     from replnet.histories.observing import ALL_REPLICAS, COLUMNS, LATENCY, Observation, observe
     from replnet.histories.proposals import PROPOSED, Proposal, Proposals, propose

@@ -209,6 +209,18 @@ def sightings_of(changes: Floats, visits: Floats) -> Sightings:
     return Sightings(lengths, changed, np.where(changed, visits[1:] - last, lengths))
 
 
+def rate_of_sightings(visits: Floats, changed: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return the likeliest Poisson rate of changes by what visits saw, and the ends of its 95 % interval.
+
+    `visits` are ascending instants, and `changed` says of each but the first whether there was a change since the one
+    before.
+    """
+    lengths = np.diff(visits)
+    sightings = Sightings(lengths, changed, lengths)
+    rate = _likeliest_rate(sightings)
+    return rate, *_interval(partial(_log_likelihood_of_sightings, sightings), rate, float(lengths.mean()))
+
+
 # ---- Estimators
 
 

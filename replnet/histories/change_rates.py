@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replnet.histories.history import are_dates
+from replnet.histories.record_files import RecordSource, read_records
+from replnet.histories.records import is_yes, placed_entries
 from replnet.histories.times import times_of_entries
-from replnet.histories.visits import RecordSource, placed_times, read_table
 from replnet.laws import Floats, Ints
 from replnet.text import FieldError, convert_times, count_text
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 MOST_STEPS = 200
 SETTLED = 1e-12  # relative step of Newton's that is the last
 LONGEST_EXPONENT = 700.0  # of e that is still a float
-YES, NO = ("1", "true", "yes", "t", "y", "1.0"), ("0", "false", "no", "f", "n", "0.0")
 
 
 def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
@@ -53,18 +53,24 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    name, table = read_table(record, ("version", "changed"))
-    times, notes = times_of_entries(name, list(placed_times(name, table["time"])), None)
+    log = read_records(record)
+    name, table = log.name, log.table
+    told = next((column for column in ("version", "changed") if column in table), None)
+    if told is None:
+        raise FieldError(name, "has no column version or changed", "what each visit saw")
+    table = table[table[told].notna()]
+    times, time_notes = times_of_entries(name, list(placed_entries(log.name, table, "time")), None)
+    notes = [*log.notes, *time_notes]
     is_dated = are_dates(times)
     if unit is not None and not is_dated:
         raise FieldError("unit", f"{unit} is given, and the times of {name} are no dates", "left out")
     unit = unit or ("d" if is_dated else None)
     elements, names = pd.factorize(table["node"].astype(str))
-    seen = pd.factorize(table["version"])[0] if "version" in table else _yes_or_no(name, table["changed"])
+    seen = pd.factorize(table[told])[0] if told == "version" else is_yes(name, table[told].tolist()).astype(np.int64)
     order = np.lexsort((times, elements))
     elements, times, seen = elements[order], times[order], seen[order]
     lengths, is_next = np.diff(times), np.diff(elements) == 0
-    changed = np.diff(seen) != 0 if "version" in table else seen[1:] > 0
+    changed = np.diff(seen) != 0 if told == "version" else seen[1:] > 0
     if twice := int((is_next & (lengths == 0)).sum()):
         notes.append(f"{count_text(twice, 'visit')} in the instant of another of the same element: not counted")
     counts = is_next & (lengths > 0)
@@ -86,16 +92,6 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
         "always": int((hits == visits)[has_visits].sum()), "notes": notes,
     }  # fmt: skip
     return result
-
-
-def _yes_or_no(name: str, column: Any) -> Ints:
-    """Return 1 for every yes of a column, such as 1 or true, and 0 for every no; raise FieldError for other values."""
-    texts = column.astype(str).str.strip().str.lower()
-    yes = texts.isin(YES).to_numpy()
-    if not (fine := yes | texts.isin(NO).to_numpy()).all():
-        row = int(np.flatnonzero(~fine)[0])
-        raise FieldError(f"{name}: row {row + 1}", f"changed: {column.iloc[row]!r} is neither yes nor no", "1 or 0")
-    return np.asarray(yes, dtype=np.int64)
 
 
 def likeliest_rates(element: Ints, lengths: Floats, changed: Any, count: int) -> Floats:

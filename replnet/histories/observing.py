@@ -30,21 +30,16 @@ import numpy as np
 
 from replnet.histories.audit import BATCHES, batch_estimate, estimates, predictions_by_waits, reason_for_no_interval
 from replnet.histories.cases import Cases, cases_of, stale_counts, staleness_of, staleness_quantiles_of
+from replnet.histories.data_ages import NOTE_LATE, age_values
 from replnet.histories.fitting import tail_index
 from replnet.histories.held_copies import within
 from replnet.histories.history import are_dates
 from replnet.histories.latency import Latencies, latencies
+from replnet.histories.reading import fault_causes, fault_times, read_visits
 from replnet.histories.reason_words import Circumstances, Reason, failure_notes, reasons_of
+from replnet.histories.record_files import RecordSource
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates, see_copies, see_updates
-from replnet.histories.visits import (
-    RecordSource,
-    Visits,
-    failed_visits,
-    keep_lost_replicas,
-    read_record,
-    visits_of,
-    visits_of_changes,
-)
+from replnet.histories.visits import Visits, keep_lost_replicas
 from replnet.laws import Empirical, Floats, Ints
 from replnet.measure import Estimate
 from replnet.run import TabularResult
@@ -55,9 +50,9 @@ if TYPE_CHECKING:
 
 REPLICAS_ASKED = (2, 3)  # by a client
 COLUMNS = ("group", "metric", "measured", "ci_low", "ci_high", "least", "most", "predicted", "note")
-NOTE_LATE = "no interval: visits see changes late, so what is measured is biased, and the truth lies between the bounds"
 NOTE_UNSEEN = "no upper bound: updates that no visit saw are missing too, and only whole numbers would tell how many"
 NOTE_UNDATED = "no upper bound: nobody saw when the source replaced the version that it had at first"
+NOTE_NO_SOURCE = "nobody recorded the source: how old data was, but not whether there was anything newer"
 NOTE_NEVER_STALE = "no upper bound: at no time was it stale for certain"
 NOTE_NEVER_CAME = "no upper bound: half of the updates had not come by the end of the record"
 NOTE_QUANTILE = "no interval: a quantile of one path has none"
@@ -150,12 +145,16 @@ class Observation(TabularResult):
         return pd.DataFrame(self.rows, columns=list(COLUMNS))
 
 
-def observe(record: RecordSource, source: str | None = None) -> Observation:
-    """Measure how fresh replicas were from a record of visits or of changes, a file or a DataFrame.
+def observe(record: RecordSource, source: str | None = None, *, left: str | None = None) -> Observation:
+    """Measure how fresh replicas were from what somebody recorded: a file or a folder, several of them, or a DataFrame.
 
-    Visits have the columns time, node and version; changes have time and node. `source` names the node that the others
-    copy; unless given, it is the one called `source`. Raises a FieldError if the nodes were not seen over the same
-    time, or if the source had fewer than 2 changes in it.
+    Visits have the columns time, node and version, or `left`, the instant at which the data had left the source;
+    changes have time and node. Files are told by their content: a history of `replnet watch`, CSV, Parquet, JSON of
+    Prometheus or of Arch Linux, the state of mirmon, load times of RSSAC002. `source` names the node that the others
+    copy; unless given, it is the one called `source`. It may also be a file with the times of its updates, or
+    REPOSITORY:PATH, a path in a git repository; the record is then REPOSITORY:PATH of replicas, and `left` may be a
+    regular expression that finds the instant at which the data left the source in their files. Raises a FieldError if
+    the nodes were not seen over the same time, or if the source had fewer than 2 changes in it.
 
     >>> import pandas as pd
     >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 4) // 10) for t in range(600)]
@@ -164,18 +163,17 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
     >>> row["group"], row["metric"], round(row["measured"], 3), round(row["least"], 3), round(row["most"], 3)
     ('mirror', 'freshness', 0.9, 0.801, 0.95)
     """
-    name, table, times, notes, source = read_record(record, source)
-    nodes = table["node"].to_numpy(dtype=str)
-    if "version" in table:
-        texts = [str(version).strip() for version in table["version"].tolist()]
-        visits = visits_of(times, nodes, texts, source)
-    else:
-        visits = visits_of_changes(times, nodes, source)
+    visits = read_visits(record, source, left)
+    if not visits.source:
+        return _observation_of_ages(visits)
+    notes = list[str]()
     visits = keep_lost_replicas(visits)
     start = max(float(instants[0]) for instants, _ in visits.nodes.values())
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
-        raise FieldError(name, "its nodes were never seen at the same time", "visits of all nodes over the same time")
+        raise FieldError(
+            visits.name, "its nodes were never seen at the same time", "visits of all nodes over the same time"
+        )
     updates = see_updates(visits)
     changes = updates.seen
     if (
@@ -186,19 +184,19 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         notes.append(f"the first {words} are left out, until every replica had a version that the source was seen with")
         start = first_known
     if _between(changes, start, end) < 2:
-        raise FieldError(name, "the source did not change while all nodes were seen", "2 changes or more")
+        raise FieldError(visits.name, "the source did not change while all nodes were seen", "2 changes or more")
     copies = {replica: see_copies(visits, replica) for replica in visits.replicas}
-    rows = tuple(_rows(visits, updates, copies, np.linspace(start, end, BATCHES + 1)))
+    cuts = np.linspace(start, end, BATCHES + 1)
+    rows = (*_rows(visits, updates, copies, cuts), *_age_rows(visits, cuts, are_dates(cuts)))
     around = Circumstances(
         span=(start, end),
         dated=are_dates(np.array([start, end])),
         visit_gap=_visit_gap(visits),
         changes=_between(changes, start, end),
-        faults=failed_visits(record),
+        faults=fault_times(visits.faults),
         lost=visits.lost,
     )
-    answered = {node: instants for node, (instants, _) in visits.nodes.items()}
-    notes += failure_notes(around.faults, answered, around.dated)
+    notes += _failure_notes(visits, around.dated)
     return Observation(
         start=start,
         end=end,
@@ -211,6 +209,35 @@ def observe(record: RecordSource, source: str | None = None) -> Observation:
         reasons=reasons_of(updates, copies, _freshness(rows), around),
         visit_gap=around.visit_gap,
     )
+
+
+def _observation_of_ages(visits: Visits) -> Observation:
+    """Return how old the data of replicas was, each from its first visit to its last, if there is no source."""
+    start = min(float(instants[0]) for instants, _ in visits.nodes.values())
+    end = max(float(instants[-1]) for instants, _ in visits.nodes.values())
+    return Observation(
+        start=start,
+        end=end,
+        changes=0,
+        visits={node: instants.size for node, (instants, _) in visits.nodes.items()},
+        found=tuple(_age_rows(visits, None, are_dates(np.array([start, end])))),
+        notes=(NOTE_NO_SOURCE, *_failure_notes(visits, are_dates(np.array([start, end]))), *visits.notes),
+        updates=SeenUpdates(np.array([]), np.array([])),
+        copies={},
+        reasons={},
+        visit_gap=_visit_gap(visits),
+    )
+
+
+def _age_rows(visits: Visits, cuts: Floats | None, dated: bool) -> list[ObservedRow]:
+    """Return the rows of information ages, of the replicas that say when their data left the source."""
+    return [ObservedRow(*value, math.nan) for value in age_values(visits, cuts, dated)]
+
+
+def _failure_notes(visits: Visits, dated: bool) -> Iterator[str]:
+    """Return notes on visits that failed, by node: how many, when, and why."""
+    answered = {node: instants for node, (instants, _) in visits.nodes.items()}
+    return failure_notes(fault_times(visits.faults), answered, fault_causes(visits.faults), dated)
 
 
 def _visit_gap(visits: Visits) -> float:

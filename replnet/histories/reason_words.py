@@ -22,7 +22,7 @@ LEAST_BURSTS = 0.05  # relative change of staleness
 WIDE_BOUNDS = 0.25  # of freshness, from which on visits are too seldom to tell
 NARROW_BOUNDS = 0.1  # that visits should come to
 LONGEST_OUTLOOK = 30.0  # times the record, for which a drift of clocks is told
-MOST_NODES = 3  # with failed visits that are told one by one
+MOST_NODES = 8  # with failed visits that are told one by one
 MOST_DATES = 3  # outages that are told one by one
 
 CLOCK_SPANS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
@@ -284,10 +284,13 @@ def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
         yield Reason("bursts", change, "even updates" if change > 0 else "bursts of updates", words)
 
 
-def failure_notes(faults: Mapping[str, Floats], successes: Mapping[str, Floats], dated: bool) -> Iterator[str]:
+def failure_notes(
+    faults: Mapping[str, Floats], successes: Mapping[str, Floats], causes: Mapping[str, str], dated: bool
+) -> Iterator[str]:
     """Yield a note on each of the nodes of which most visits failed, and one that counts the others.
 
-    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not.
+    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not, and
+    `causes` says why they failed.
     """
     names = sorted(faults, key=lambda name: -faults[name].size)
     for name in names[:MOST_NODES]:
@@ -300,6 +303,6 @@ def failure_notes(faults: Mapping[str, Floats], successes: Mapping[str, Floats],
             longest = int(ends[inside][np.argmax(gaps)])
             since, until = (time_text(float(answered[i]), dated) for i in (longest - 1, longest))
             text += f", at the longest all from {since} to {until}"
-        yield text
+        yield f"{text}: {causes[name]}"
     if len(names) > MOST_NODES:
         yield f"visits of {len(names) - MOST_NODES} other nodes failed less often"

@@ -15,6 +15,7 @@ from replnet.watch.fleet import InBody, Node
 
 LONGEST_VERSION = 200  # letters that are kept of a version
 LARGEST_BODY = 16 << 20  # bytes that are read of a body
+LARGEST_JSON = 4 << 20  # bytes of JSON that is read: as data it takes some 30 times as many
 DIGEST_BYTES = 16
 PATTERN_BYTES = 1 << 20  # of a body in which a pattern is looked for
 
@@ -68,6 +69,8 @@ def _found_in(where: InBody, body: bytes) -> str:
         if match is None or match.group(1) is None:
             raise VisitError("no version", f"nothing in {len(body):,} bytes matches {where.pattern!r}")
         return match.group(1)
+    if len(body) > LARGEST_JSON:
+        raise VisitError("too large", f"the JSON is longer than {LARGEST_JSON >> 20} MB")
     try:
         value: Any = json.loads(body)
         for part in filter(None, str(where.json_path).split("/")):

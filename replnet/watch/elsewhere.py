@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,15 @@ from pathlib import Path
 from replnet.watch.content import LARGEST_BODY, Seen, VisitError, kept_version, read_body
 from replnet.watch.fleet import Node
 
+LONGEST_COMPLAINT = 4096  # bytes that are kept of what a program says
 COMMIT = re.compile(rb"^([0-9a-f]{40,64})\t", re.MULTILINE)
 # No question is asked at a terminal, and no transport is one that runs programs of somebody's choice.
-GIT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
+GIT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
+    "GIT_ASKPASS": "",
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+}
 
 
 async def visit_zone(node: Node, timeout: float) -> Seen:
@@ -80,14 +87,19 @@ async def _output(command: Sequence[str], environment: Mapping[str, str]) -> byt
     """
     try:
         program = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env={**os.environ, **environment}
+            *command,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**os.environ, **environment},
+            start_new_session=True,
         )
     except OSError as error:
         raise VisitError("program", f"{command[0]}: {error.strerror}") from None
     assert program.stdout is not None
     assert program.stderr is not None
     try:
-        complaint = asyncio.ensure_future(program.stderr.read(1 << 12))
+        complaint = asyncio.ensure_future(_beginning(program.stderr))
         body = bytearray()
         while chunk := await program.stdout.read(1 << 16):
             body += chunk
@@ -97,8 +109,17 @@ async def _output(command: Sequence[str], environment: Mapping[str, str]) -> byt
         words = (await complaint).decode("utf-8", "replace").strip()
     finally:
         if program.returncode is None:
-            program.kill()
+            # With all that it has started itself, which would go on and hold its output open.
+            os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
     if code:
         raise VisitError("program", f"{command[0]} ended with {code}: {words[:160]}")
     return bytes(body)
+
+
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
+    """Return the first kilobytes of a stream, which is read to its end so that nobody waits for a reader."""
+    first = b""
+    while chunk := await stream.read(1 << 16):
+        first += chunk[: LONGEST_COMPLAINT - len(first)]
+    return first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from replnet.text import DocumentError, FieldError, FieldsError, read_yaml, short_repr, time_in, validate
 
 WAYS = ("url", "zone", "git", "file", "command")
+USUAL_PORTS = {"http": 80, "https": 443}
 SHORTEST_PAUSE = 0.01  # seconds between visits of a node
 
 
@@ -33,6 +35,18 @@ def _web_address(value: object) -> str:
     return str(value)
 
 
+def _host(value: object) -> str:
+    """Return HOST or HOST:PORT; raise FieldError for any other value."""
+    parts = urlsplit(f"//{value}")
+    try:
+        good = parts.netloc == value and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise FieldError("", f"{short_repr(value)} is no host", "such as example.org, or example.org:8080")
+    return str(value)
+
+
 def _pattern(value: object) -> str:
     """Return a regular expression with one group, which is the version; raise FieldError for any other value."""
     try:
@@ -46,6 +60,7 @@ def _pattern(value: object) -> str:
 
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 WebAddress = Annotated[str, BeforeValidator(_web_address)]
+Host = Annotated[str, BeforeValidator(_host)]
 Pattern = Annotated[str, BeforeValidator(_pattern)]
 
 
@@ -104,10 +119,10 @@ class Node(Checked):
 
     @property
     def host(self) -> str:
-        """The name of the host that a visit loads, which gets one visit at a time."""
+        """The name of the host that a visit loads, which gets one visit at a time; a file or a program is its own."""
         if self.url is not None:
             return str(urlsplit(self.url).hostname)
-        return self.server or self.git or "this machine"
+        return self.server or self.git or str(self.file or self.command)
 
 
 class Fleet(Checked):
@@ -119,7 +134,10 @@ class Fleet(Checked):
     every: Seconds = Field(300.0, description="the time between two visits of a node, such as 5min")
     timeout: Seconds = Field(20.0, description="how long a visit may take")
     gap: Seconds = Field(1.0, description="the least time between two visits of one host")
-    redirects: tuple[str, ...] = Field((), description="hosts besides those of the nodes that may be redirected to")
+    retries: Annotated[int, Field(ge=0, le=9)] = Field(
+        1, description="how often a visit is tried again, after a gap, that brought no answer"
+    )
+    redirects: tuple[Host, ...] = Field((), description="hosts besides those of the nodes that may be redirected to")
 
     @model_validator(mode="after")
     def _source_is_a_node(self) -> Fleet:
@@ -129,9 +147,28 @@ class Fleet(Checked):
         return self
 
     @property
+    def slow_hosts(self) -> dict[str, float]:
+        """The hosts, by name, whose nodes cannot all be visited as often as they should, and the interval that can be.
+
+        That is because the gap between two visits of a host is too long for so many nodes.
+        """
+        nodes = Counter(node.host for node in self.nodes.values())
+        return {
+            node.host: nodes[node.host] * self.gap
+            for node in self.nodes.values()
+            if nodes[node.host] * self.gap > (node.every or self.every)
+        }
+
+    @property
     def hosts(self) -> frozenset[str]:
-        """The names of the hosts that may be asked over HTTP: those of the nodes, and those for redirects."""
-        return frozenset({*self.redirects, *(node.host for node in self.nodes.values() if node.url is not None)})
+        """The places, each HOST:PORT, that may be asked over HTTP: those of the nodes, and those for redirects.
+
+        Of each host these are also the usual ports, and no others: what else runs there is nobody's concern.
+        """
+        named = [*self.redirects, *(str(urlsplit(node.url).netloc) for node in self.nodes.values() if node.url)]
+        parts = [urlsplit(f"//{host}") for host in named]
+        ports = ((part.hostname, port) for part in parts for port in (part.port, *USUAL_PORTS.values()) if port)
+        return frozenset(f"{host}:{port}" for host, port in ports)
 
 
 def read_fleet(path: Path) -> Fleet:

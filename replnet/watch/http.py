@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from replnet.version import __version__
 from replnet.watch.content import LARGEST_BODY, Seen, VisitError, kept_version, read_body
+from replnet.watch.fleet import USUAL_PORTS
 
 if TYPE_CHECKING:
     import httpx
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 MOST_REDIRECTS = 5
 HEADERS = {"User-Agent": f"replnet/{__version__} (watches for new versions)", "Accept-Encoding": "identity"}
-REDIRECTS, NOT_MODIFIED, TOO_MANY = (301, 302, 303, 307, 308), 304, 429
+REDIRECTS, NOT_MODIFIED = (301, 302, 303, 307, 308), 304
+TOO_MANY, UNAVAILABLE = 429, 503  # answers that may say when to come again
 
 
 def web_client() -> httpx.AsyncClient:
@@ -64,9 +66,13 @@ async def visit_url(client: httpx.AsyncClient, node: Node, hosts: frozenset[str]
 
 def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
     """Return where a redirect from `url` leads; raise VisitError unless it is a web address of one of `hosts`."""
-    target = urljoin(url, location)
-    parts = urlsplit(target)
-    if parts.scheme not in ("http", "https") or parts.hostname not in hosts:
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        place = f"{parts.hostname}:{parts.port or USUAL_PORTS.get(parts.scheme)}"
+    except ValueError:
+        raise VisitError("redirect", f"leads to {location[:120]!r}, which is no address") from None
+    if parts.scheme not in USUAL_PORTS or place not in hosts:
         raise VisitError("redirect", f"leads to {target[:120]!r}, which the file does not name")
     return target
 
@@ -74,10 +80,21 @@ def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
 def _require_success(answer: httpx.Response) -> None:
     """Raise VisitError unless the status of an answer is one of success, with the time to wait if there is one."""
     if answer.status_code == TOO_MANY:
-        wait = answer.headers.get("Retry-After", "")
-        raise VisitError("too many requests", f"status {TOO_MANY}", float(wait) if wait.isdigit() else 0.0)
+        raise VisitError("too many requests", f"status {TOO_MANY}", _retry_after(answer))
     if not answer.is_success:
-        raise VisitError("status", str(answer.status_code))
+        wait = _retry_after(answer) if answer.status_code == UNAVAILABLE else 0.0
+        raise VisitError("status", str(answer.status_code), wait)
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    """Return the seconds for which an answer asks to be left alone, by its Retry-After, a number or a date; else 0."""
+    text = answer.headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text[:9])
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError):
+        return 0.0
 
 
 def _header_version(answer: httpx.Response, name: str) -> str:
@@ -85,7 +102,8 @@ def _header_version(answer: httpx.Response, name: str) -> str:
     value = answer.headers.get(name)
     if not value:
         raise VisitError("no version", f"the answer has no header {name}")
-    return str(value)
+    # Whether an ETag is weak is no part of it: proxies that compress change that, and not the content.
+    return str(value).removeprefix("W/") if name == "etag" else str(value)
 
 
 async def _body(answer: httpx.Response) -> bytes:

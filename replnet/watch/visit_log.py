@@ -17,6 +17,7 @@ from typing import final
 
 from replnet.text import DocumentError, file_error
 
+COLUMNS = "time, node, version, left, clock, seconds, fault"
 TABLE = """
 create table if not exists visits(
     time real not null, node text not null, version text, left real, clock real, seconds real not null, fault text
@@ -40,16 +41,20 @@ class Visit:
 
 @final
 class VisitLog:
-    """The visits in a file, to which more are added; a context that closes it.
+    """The visits in a file, to which more are added unless it is only read; a context that closes it.
 
     Raise DocumentError if the file is no history, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, only_read: bool = False) -> None:
         try:
-            self._database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-            self._database.execute("pragma journal_mode=wal")
-            self._database.execute(TABLE)
+            if only_read:  # the database may be anybody's, and stays as it is
+                self._database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=10.0, uri=True)
+                self._database.execute(f"select {COLUMNS} from visits limit 1")
+            else:
+                self._database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+                self._database.execute("pragma journal_mode=wal")
+                self._database.execute(TABLE)
         except sqlite3.Error as error:
             raise _no_history(path, error) from None
         self.path = path
@@ -68,7 +73,7 @@ class VisitLog:
         self._database.execute("insert into visits values (?, ?, ?, ?, ?, ?, ?)", values)
 
     def __iter__(self) -> Iterator[Visit]:
-        return (Visit(*row) for row in self._database.execute("select * from visits order by time"))
+        return (Visit(*row) for row in self._database.execute(f"select {COLUMNS} from visits order by time"))
 
     def __len__(self) -> int:
         return int(self._database.execute("select count(*) from visits").fetchone()[0])

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
+from replnet.text import printable
 from replnet.watch.content import Seen, VisitError
 from replnet.watch.elsewhere import visit_file, visit_git, visit_program, visit_zone
 from replnet.watch.fleet import Fleet, Node
@@ -17,6 +18,9 @@ from replnet.watch.visit_log import Visit
 if TYPE_CHECKING:
     import httpx
 
+TIME_OUT = "time-out"
+RETRIED = (TIME_OUT, "no connection", "network", "broken answer")  # kinds of faults that may pass at once
+LONGEST_FAULT = 300  # letters that are kept of a fault
 LONGEST_WAIT = 3600.0  # seconds that a host which was asked too often is left alone at most
 
 
@@ -49,33 +53,40 @@ class _Watcher:
         due = loop.time() + (0.0 if once else share * every)
         while True:
             await asyncio.sleep(due - loop.time())
-            await self._visit_in_turn(name, node)
+            for _ in range(1 + self._fleet.retries):
+                if await self._visit_in_turn(name, node) not in RETRIED:
+                    break
             if once:
                 return
             # Visits that come late move no later one, and are not made up for.
             due += every * max(1, -(-(loop.time() - due) // every))
 
-    async def _visit_in_turn(self, name: str, node: Node) -> None:
-        """Visit a node when its host is free, and report the visit; then leave the host alone for a gap."""
+    async def _visit_in_turn(self, name: str, node: Node) -> str:
+        """Visit a node when its host is free, and report the visit; then leave the host alone for a gap.
+
+        Return the kind of its fault, empty if there is none.
+        """
         loop = asyncio.get_running_loop()
         async with self._turns[node.host]:
             await asyncio.sleep(self._free_at[node.host] - loop.time())
             begin, started, wait = time.time(), time.monotonic(), 0.0
             seen: Seen | None = None
-            fault: str | None = None
+            kind, fault = "", None
             try:
                 async with asyncio.timeout(self._fleet.timeout):
                     seen = await self._look(name, node)
                 self._last[name] = seen
             except TimeoutError:
-                fault = f"time-out: no answer within {self._fleet.timeout:g} s"
+                kind, fault = TIME_OUT, f"{TIME_OUT}: no answer within {self._fleet.timeout:g} s"
             except VisitError as error:
-                fault, wait = str(error), min(error.retry_after, LONGEST_WAIT)
+                kind, fault = error.kind, printable(str(error), LONGEST_FAULT)
+                wait = min(error.retry_after, LONGEST_WAIT)
             seconds = time.monotonic() - started
             version, left, clock = (None, None, None) if seen is None else (seen.version, seen.left, seen.clock)
             # The middle of the visit is the best guess at when the version was there.
             self._visited(Visit(begin + seconds / 2, name, version, left, clock, seconds, fault))
             self._free_at[node.host] = loop.time() + max(self._fleet.gap, wait)
+        return kind
 
     async def _look(self, name: str, node: Node) -> Seen:
         """Return what a node has; raise VisitError if that cannot be found out."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import programs
 import pytest
+from command_line import replnet
 
+import replnet as rn
 from replnet.histories.trace_import import import_trace
 
 
@@ -138,3 +142,78 @@ def test_shallow_bare_and_linked_repositories_and_folders_in_them(tmp_path):
         (tmp_path / "linked", "sub/list.dat", [0, 10]),
     ]:
         assert seconds(folder, path) == times, folder
+
+
+def built(stamp, body):
+    """The text of a list that is made from another, with the instant at which that was taken."""
+    return f"! Last modified: {stamp}\n{body}\n"
+
+
+COPIED = (0, 2, 3, 7, 9)  # of the versions 0 to 9 that a source has from 0, 100, ..., 900 on, each 30 s later
+HELD = list(zip(COPIED, [100 * number + 30 for number in COPIED], [230, 330, 730, 930], strict=False))
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    """A source that changes a list every 100 s, and back in the end, and a replica that copies some of its versions."""
+    source, replica = tmp_path / "source", tmp_path / "mirror"
+    for folder in (source, replica):
+        folder.mkdir()
+        git(folder, "init", "-b", "main")
+    for number in range(11):
+        commit(source, "list.txt", f"{number % 10}", 100 * number)
+    for number in COPIED:
+        commit(replica, "copy.txt", f"{number}", 100 * number + 30)
+    commit(replica, "copy.txt", "patched here", 950)
+    for number in COPIED:
+        instant = datetime.fromtimestamp(1_700_000_000 + 100 * number + 20, UTC)
+        commit(replica, "built.txt", built(f"{instant:%a, %d %b %Y %H:%M:%S GMT}", number), 100 * number + 30)
+    return f"{source}:list.txt", str(replica)
+
+
+def test_a_repository_beside_the_one_that_it_copies(repositories):
+    """Of five pulls the content says what they brought, the sixth brought nothing of the source."""
+    source, replica = repositories
+    result = rn.observe([f"{replica}:copy.txt"], source)
+    assert result.visits == {"source": 9, "mirror": 5}
+    assert result.notes == ("mirror: 1 of 6 commits are left out, as they brought nothing that the source had",)
+    table = {row["metric"]: [row[column] for column in ("measured", "least", "most")] for row in result.rows}
+    behind = sum(t // 100 - number for number, begin, end in HELD for t in range(begin, end, 10))
+    assert table["freshness"] == pytest.approx([4 * 70 / 900] * 3)
+    assert table["missing_updates"] == pytest.approx([behind * 10 / 900] * 3)
+
+
+def test_repositories_on_the_command_line(repositories):
+    source, replica = repositories
+    done = replnet("observe", "--source", source, "--replica", f"{replica}:copy.txt", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith("mirror,freshness,0.3111")
+    without = replnet("observe", "--replica", f"{replica}:copy.txt")
+    assert (without.returncode, without.stderr.count("--source REPOSITORY:PATH")) == (2, 1)
+
+
+def test_a_stamp_in_a_copy_says_what_it_is_made_of(repositories):
+    source, replica = repositories
+    result = rn.observe(f"{replica}:built.txt", source, left="^! Last modified: (.*)$")
+    table = {row["metric"]: [row[column] for column in ("measured", "least", "most")] for row in result.rows}
+    age = sum((end - begin) * ((begin + end) / 2 - 100 * number - 20) for number, begin, end in HELD) / 900
+    assert table["freshness"] == pytest.approx([4 * 70 / 900] * 3)
+    assert table["information_age"] == pytest.approx([age] * 3)
+
+
+@pytest.mark.parametrize(
+    ("replica", "how", "message"),
+    [
+        ("list.txt", {}, "names no git repository (REPOSITORY:PATH"),
+        ("MIRROR:none.txt", {}, "no commit changed it"),
+        ("MIRROR:built.txt", {}, "never has a file that the source had (--left 'REGEX'"),
+        ("MIRROR:copy.txt", {"left": "stamp: (.*)"}, "has no file in which 'stamp: (.*)' finds something"),
+        ("MIRROR:copy.txt", {"left": "stamp"}, "left: 'stamp' has 0 groups"),
+        ("MIRROR:copy.txt", {"left": "("}, "left: '(': missing ), unterminated subpattern"),
+        ("MIRROR:copy.txt\n", {}, "has a line break"),
+    ],
+)
+def test_repositories_that_do_not_fit_are_refused(repositories, replica, how, message):
+    source, folder = repositories
+    with pytest.raises(ValueError, match=re.escape(message)):
+        rn.observe(replica.replace("MIRROR", folder), source, **how)

@@ -149,7 +149,7 @@ def test_clocks_that_differ_are_noted(visited, form, skew):
 def test_nodes_that_go_back_are_noted(visited):
     other = visited.copy()
     other.loc[other.index[other["node"] == "a"][200], "version"] = 3
-    assert observe(other).notes[-1].startswith("1 visit found an older version than the one before")
+    assert observe(other).notes[-1].startswith("a: 1 visit found an older version than the one before")
 
 
 def test_a_replica_that_was_behind_in_the_instant_of_the_first_visits():

@@ -130,7 +130,7 @@ def test_visits_that_failed_are_counted_in_an_outage(tmp_path):
             log.add(Visit(time, node, None if failed else str(version), None, None, 0.1, fault))
     result = observe(tmp_path / "seen.sqlite")
     assert result.notes[-1] == (
-        "m: 6 visits of 240 failed, at the longest all from 2025-06-25 20:00 to 2025-06-27 00:00"
+        "m: 6 visits of 240 failed, at the longest all from 2025-06-25 20:00 to 2025-06-27 00:00: no connection"
     )
     assert "6 visits failed in that time." in " ".join(reason.words for reason in result.reasons["m"])
 

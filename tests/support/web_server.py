@@ -27,8 +27,8 @@ def web_server(answers: dict[str, Callable[[BaseHTTPRequestHandler], Answer]], c
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             answer = answers[self.path](self)
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
+            self.send_response_only(answer.status)
+            for name, value in {"Date": self.date_time_string(), **answer.headers}.items():
                 self.send_header(name, value)
             if answer.pieces is None:
                 self.send_header("Content-Length", str(answer.announced or len(answer.body)))

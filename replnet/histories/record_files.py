@@ -1,0 +1,201 @@
+"""Files of what others recorded, told apart by what is in them and not by their names.
+
+    what it begins with              what it is
+    SQLite format 3                  a history of `replnet watch`
+    PAR1                             Parquet, a table
+    {"urls": ...}                    mirror status of Arch Linux (mirror_status)
+    {"status": ..., "data": ...}     an answer of Prometheus (monitoring)
+    [ ...                            JSON, a table: a list of objects with the same keys
+    service:, metric:, ...           YAML of RSSAC002 (monitoring)
+    scheme://...  with 7 fields      the state of mirmon (mirror_status)
+    anything else                    CSV, a table
+
+Tables have a column of times and, unless there is one node, of nodes; and of versions, of departures (`left`), of
+changes seen by a crawler (`changed`), or nothing more where each row is a change.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from replnet.histories.mirror_status import arch_status, is_arch_status, is_mirmon_state, mirmon_state
+from replnet.histories.monitoring import is_load_time, is_prometheus_answer, load_times, prometheus_answer
+from replnet.histories.records import COLUMNS, Record, join_records, record_of_rows
+from replnet.processes import TIME_COLUMNS
+from replnet.text import FieldError, count_text
+from replnet.watch import VisitLog
+
+RecordSource = str | Path | Any  # a file or a folder, several of them in a list, or a DataFrame
+
+COLUMN_NAMES = {
+    "time": TIME_COLUMNS,
+    "node": ("node", "name", "host", "server", "replica", "url", "page"),
+    "version": ("version", "serial", "etag", "hash"),
+    "left": ("left", "departure", "last_sync", "lastsync"),
+    "changed": ("changed",),
+    "fault": ("fault", "error"),
+}
+TABLE = "table"
+WATCHED = "history of replnet watch"
+BEGIN_BYTES = 64
+FEWEST_CLOCKS = 3  # visits with a Date before a clock is judged
+CLOCK_ERROR = 5.0  # seconds by which a clock is off, before it is said
+RIGHT = "CSV, Parquet, SQLite, JSON or YAML that was recorded, with the columns time, node, version in a table"
+
+
+def read_records(source: RecordSource, *, one_node: bool = False) -> Record:
+    """Return what a file, a folder, several of them, or a DataFrame recorded; several are one history.
+
+    `one_node` says that a table without a column of nodes is of one node, which has the name of its file. Raise a
+    FieldError if something cannot be read, is of no kind that is known, or of another than the rest.
+    """
+    if not isinstance(source, str | Path | list | tuple):
+        return _table_record("record", source, one_node)
+    paths = source if isinstance(source, list | tuple) else [source]
+    files = [file for path in paths for file in _files(Path(path))]
+    texts = {file: _begin(file) for file in files}
+    loads = [file for file in files if is_load_time(texts[file])]
+    records = [load_times(loads)] if loads else []
+    records += [_read_record(file, texts[file], one_node) for file in files if file not in loads]
+    if not records:
+        raise FieldError(str(source), "names no file", "one file of a record or more")
+    return join_records(records)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or those in a folder and below it, without hidden ones; raise a FieldError if there are none."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    if not files:
+        raise FieldError(str(path), "is an empty folder", "files of one record")
+    return files
+
+
+def _begin(file: Path) -> str:
+    """Return the first 4096 letters of a file, or nothing if it is no text; raise a FieldError if there is no file."""
+    try:
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise FieldError(str(file), "is no file on a disk", RIGHT)
+        with file.open("rb") as opened:
+            return opened.read(4096).decode("utf-8-sig", "replace")
+    except FileNotFoundError:
+        raise FieldError(str(file), "does not exist", "a file of visits: time, node, version") from None
+    except OSError as error:
+        raise FieldError(str(file), f"cannot be read: {error.strerror or error}", RIGHT) from None
+
+
+def _read_record(file: Path, begin: str, one_node: bool) -> Record:
+    """Return the record in a file that begins so; raise a FieldError if it is none."""
+    name = str(file)
+    if begin.startswith("SQLite format 3\0"):
+        return _watched_visits(file)
+    try:
+        if begin.startswith("PAR1"):
+            import pandas as pd
+
+            return _table_record(name, pd.read_parquet(file), one_node)
+        if begin.lstrip()[:1] in ("{", "["):
+            return _json_record(name, json.loads(file.read_text("utf-8-sig")), one_node)
+        lines = begin.splitlines()
+        if is_mirmon_state(lines[: max(len(lines) - 1, 1)]):
+            return mirmon_state(name, file.read_text("utf-8-sig").splitlines())
+        return _table_record(name, _csv_table(file), one_node)
+    except json.JSONDecodeError as error:
+        raise FieldError(f"{name}:{error.lineno}", f"is not JSON: {error.msg}", "a whole file of JSON") from None
+    except RecursionError:
+        raise FieldError(name, "is nested too deeply", RIGHT) from None
+    except FieldError:
+        raise
+    except (ValueError, OSError) as error:
+        raise FieldError(name, f"cannot be read: {(str(error).splitlines() or [''])[0][:80]}", RIGHT) from None
+
+
+def _csv_table(file: Path) -> Any:
+    """Return the table in a file of CSV, all cells as texts; commas, semicolons or tabs part its columns."""
+    import pandas as pd
+
+    with file.open(encoding="utf-8-sig") as opened:
+        heads = opened.readline()
+    mark = next((mark for mark in ",;\t" if mark in heads), ",")
+    return pd.read_csv(file, sep=mark, dtype=str, encoding="utf-8-sig", comment=None)
+
+
+def _json_record(name: str, data: Any, one_node: bool) -> Record:
+    """Return the record in data of JSON; raise a FieldError if it is none."""
+    import pandas as pd
+
+    if is_arch_status(data):
+        return arch_status(name, data)
+    if is_prometheus_answer(data):
+        return prometheus_answer(name, data)
+    if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+        return _table_record(name, pd.DataFrame(data, dtype=object), one_node)
+    right = "mirror status of Arch Linux, an answer of Prometheus, or a list of rows with time, node and version"
+    raise FieldError(name, "is JSON that is no record", right)
+
+
+def _table_record(name: str, table: Any, one_node: bool) -> Record:
+    """Return the record in a table; raise a FieldError if it lacks a column, a value, or all rows."""
+    import pandas as pd
+
+    lowered = {str(column).strip().lower(): column for column in table.columns}
+    columns = {}
+    for meaning, names in COLUMN_NAMES.items():
+        column = next((lowered[candidate] for candidate in names if candidate in lowered), None)
+        if column is not None:
+            columns[meaning] = table[column]
+    if "node" not in columns and "time" in columns and (one_node or "left" in columns or "changed" in columns):
+        columns["node"] = pd.Series(Path(name).stem, index=table.index)
+    for meaning in ("time", "node"):
+        if meaning not in columns:
+            right = f"one of {', '.join(COLUMN_NAMES[meaning])}; and version, where nodes were visited"
+            raise FieldError(name, f"has no column {meaning}", right)
+    rows = pd.DataFrame({column: columns[column] for column in COLUMNS if column in columns})
+    if rows.empty:
+        raise FieldError(name, "has no rows", "a row for each visit, or each change")
+    _require_cells(name, rows)
+    return Record(name, TABLE, rows)
+
+
+def _require_cells(name: str, rows: Any) -> None:
+    """Raise a FieldError for the first row without a time or a node, or without all that says what the node had.
+
+    A row with a fault needs nothing else, nor does one without a departure, which is a fault itself.
+    """
+    needed = rows[["time", "node"]].isna()
+    values = [column for column in ("version", "left", "changed") if column in rows]
+    if values and "left" not in values:
+        excused = rows["fault"].notna() if "fault" in rows else np.zeros(len(rows), dtype=bool)
+        needed = needed.assign(**{values[0]: rows[values].isna().all(axis=1) & ~excused})
+    if needed.any(axis=None):
+        at = int(np.flatnonzero(needed.any(axis=1))[0])
+        raise FieldError(name, f"row {at + 1} lacks {needed.columns[needed.iloc[at]][0]}", "a value in every cell")
+
+
+def _watched_visits(file: Path) -> Record:
+    """Return the visits in a history of `replnet watch`, with notes on clocks that are wrong."""
+    rows, clocks = list[dict[str, Any]](), dict[str, list[float]]()
+    with VisitLog(file, only_read=True) as history:
+        for visit in history:
+            rows.append(
+                {"time": visit.time, "node": visit.node, "version": visit.version, "left": visit.left,
+                 "fault": visit.fault}
+            )  # fmt: skip
+            if visit.clock is not None:
+                clocks.setdefault(visit.node, []).append(visit.clock)
+    notes = []
+    for node, errors in clocks.items():
+        error = float(np.median(errors))
+        if len(errors) >= FEWEST_CLOCKS and abs(error) > CLOCK_ERROR:
+            side = "ahead" if error > 0 else "behind"
+            notes.append(
+                f"{node}: its clock is {abs(error):,.0f} s {side}, by the Date of {count_text(len(errors), 'answer')}"
+            )
+    return record_of_rows(str(file), WATCHED, rows, notes)
