@@ -56,7 +56,7 @@ def test_no_repr_is_longer_than_a_screen(objects):
     shown = {name: repr(thing) for name, thing in objects.items()}
     assert not [name for name, text in shown.items() if len(text) > MOST_LETTERS or text.count("\n") > MOST_LINES]
     assert len(shown["aggregate"]) < 200
-    assert shown["aggregate"].startswith("aggregate(rates=[")
+    assert shown["aggregate"].startswith("aggregate(rates='")
     assert shown["network"] == f"cascade(depth=3, branching=2, downloads='{LAW}', updates='{LAW}')"
 
 

@@ -125,13 +125,13 @@ def _source_and_size(
 
     with progress_lines("reading the record"):
         observation = observe(observed)
-    kept = observed.with_name(f"{observed.stem}-source.csv")
+    history = observed.with_name(f"{observed.stem}-source.csv")
     text = io.StringIO()
     write_times(observation.updates.seen, text)
-    write_file(kept, text.getvalue())
-    echo(f"the updates of the source are in {kept}", err=True)
+    write_file(history, text.getvalue())
+    echo(f"the updates of the source are in {history}", err=True)
     end = f", unit={unit})" if unit is not None and observation.dated else ")"
-    return {"updates": f"trace(file={quote(str(kept))}{end}", "replicas": replicas or len(observation.copies)}
+    return {"updates": f"trace(file={quote(str(history))}{end}", "replicas": replicas or len(observation.copies)}
 
 
 def _table(result: Design, limited: bool) -> None:

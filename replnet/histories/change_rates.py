@@ -55,10 +55,10 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
 
     log = read_records(record)
     name, table = log.name, log.table
-    told = next((column for column in ("version", "changed") if column in table), None)
-    if told is None:
+    column = next((name for name in ("version", "changed") if name in table), None)
+    if column is None:
         raise FieldError(name, "has no column version or changed", "what each visit saw")
-    table = table[table[told].notna()]
+    table = table[table[column].notna()]
     times, time_notes = times_of_entries(name, list(placed_entries(log.name, table, "time")), None)
     notes = [*log.notes, *time_notes]
     is_dated = are_dates(times)
@@ -66,11 +66,13 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
         raise FieldError("unit", f"{unit} is given, and the times of {name} are no dates", "left out")
     unit = unit or ("d" if is_dated else None)
     elements, names = pd.factorize(table["node"].astype(str))
-    seen = pd.factorize(table[told])[0] if told == "version" else is_yes(name, table[told].tolist()).astype(np.int64)
+    seen = (
+        pd.factorize(table[column])[0] if column == "version" else is_yes(name, table[column].tolist()).astype(np.int64)
+    )
     order = np.lexsort((times, elements))
     elements, times, seen = elements[order], times[order], seen[order]
     lengths, is_next = np.diff(times), np.diff(elements) == 0
-    changed = np.diff(seen) != 0 if told == "version" else seen[1:] > 0
+    changed = np.diff(seen) != 0 if column == "version" else seen[1:] > 0
     if twice := int((is_next & (lengths == 0)).sum()):
         notes.append(f"{count_text(twice, 'visit')} in the instant of another of the same element: not counted")
     counts = is_next & (lengths > 0)

@@ -117,7 +117,7 @@ def _clock_times(schedule: Schedule) -> list[tuple[int, int]]:
 @final
 @dataclass(frozen=True, eq=False)
 class ReplicaRecord:
-    """What a record says of one replica, as far as proposals need it.
+    """The record of one replica, as far as proposals need it.
 
     `updates` are the ascending instants of the source's changes, and `arrivals` those at which the replica was first
     seen with a newer version, both also before and after the time that is measured, from the first of `cuts` to the
@@ -150,22 +150,22 @@ class ReplicaRecord:
         much less than an interval of the clock of the arrivals, that is only the source's.
         """
         by_waits = max(2 * (float(np.median(self.waits)) - self.delay), self.visited) if self.waits.size else math.nan
-        kept = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
-        if kept is None or kept.period <= 2 * self.visited or by_waits < kept.period / 2:
+        beat = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
+        if beat is None or beat.period <= 2 * self.visited or by_waits < beat.period / 2:
             return Schedule(by_waits)
         # A clock that strays by less than an interval in twenty over the record keeps the time of the day.
-        strays = np.abs(np.array(SAID_BY_CRON) - kept.period) * int(kept.beats[-1])
+        strays = np.abs(np.array(SAID_BY_CRON) - beat.period) * int(beat.beats[-1])
         nearest = int(np.argmin(strays))
-        period = SAID_BY_CRON[nearest] if strays[nearest] < kept.period / 20 else kept.period
-        return Schedule(period, float(np.median(self.arrivals - period * kept.beats)))
+        period = SAID_BY_CRON[nearest] if strays[nearest] < beat.period / 20 else beat.period
+        return Schedule(period, float(np.median(self.arrivals - period * beat.beats)))
 
     @cached_property
     def slack(self) -> float:
         """How far pulls at stated times may come before or after these: as far as most were seen to, in all."""
-        kept = self.schedule
-        if kept.anchor is None:
+        present = self.schedule
+        if present.anchor is None:
             return self.visited
-        off = (self.arrivals - kept.anchor + kept.interval / 2) % kept.interval
+        off = (self.arrivals - present.anchor + present.interval / 2) % present.interval
         return max(float(np.subtract(*np.quantile(off, MIDDLE[::-1]))), self.visited)
 
     def values(self, schedule: Schedule, target: Threshold, cuts: Floats) -> tuple[Estimate, Floats]:
@@ -277,7 +277,7 @@ def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, date
         return Proposal(replica.name, "mend what stops it: as it usually pulls it meets the target", measured, usual)
     best: Proposal | None = None
     for interval in _intervals(replica, dated):
-        schedule, expected = _tried(replica, interval, target)
+        schedule, expected = _best_schedule(replica, interval, target)
         meets = bool(target.margin(expected.value) >= 0)
         change = f"pull {schedule.words(dated)}{_present_words(present, dated)}"
         proposal = Proposal(replica.name, change, measured, expected, _requests(interval, dated), schedule, meets)
@@ -309,14 +309,14 @@ def _intervals(replica: ReplicaRecord, dated: bool) -> list[float]:
     # What is far below the distance of visits cannot be judged by what visits saw.
     shortest = max(length / MOST_PULLS, replica.visited / 10)
     if dated:
-        said = list(SAID_BY_CRON)
+        intervals = list(SAID_BY_CRON)
     else:
         powers = range(math.floor(math.log10(shortest)), math.ceil(math.log10(longest)) + 1)
-        said = [digit * 10.0**power for power in powers for digit in ROUND]
-    return sorted((interval for interval in said if shortest <= interval <= longest), reverse=True)
+        intervals = [digit * 10.0**power for power in powers for digit in ROUND]
+    return sorted((interval for interval in intervals if shortest <= interval <= longest), reverse=True)
 
 
-def _tried(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Schedule, Estimate]:
+def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Schedule, Estimate]:
     """Return a schedule of pulls every `interval` with the value of the target's metric: at stated times if these help.
 
     They do if some phases meet the target and others do not, unless their slack makes phases alike.
@@ -343,7 +343,7 @@ def _tried(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[
 @final
 @dataclass(frozen=True)
 class Proposals(TabularResult):
-    """What to change so that all replicas of an observation meet the `target`, the worst replica first.
+    """The changes with which the replicas of an observation meet the `target`, the worst replica first.
 
     `found` has a proposal for each replica that does not meet it, as far as there is one, and for clients who ask
     several if that meets it. `missed` names the groups that do not meet the target as they are.
@@ -382,6 +382,13 @@ def propose(
     A target is a freshness, or a demand on one of METRICS, such as `lag <= 20min`. Pulls that may come at any times are
     also emulated if `check`, from `seed`, with the source's recorded history played again. `progress` is called with
     the share that is done, and a text. Raises FieldError if the target is wrong.
+
+    >>> import pandas as pd
+    >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 9) // 10) for t in range(600)]
+    >>> observation = rn.observe(pd.DataFrame(seen, columns=["time", "node", "version"]))
+    >>> proposal = rn.propose(observation, "freshness >= 0.85", check=False).found[0]
+    >>> proposal.group, proposal.schedule.interval, round(proposal.expected.value, 2)
+    ('mirror', 2.0, 0.9)
     """
     goal = read_target(target, "s" if observation.dated else None)
     if goal.metric not in METRICS or goal.group is not None:
@@ -407,8 +414,8 @@ def propose(
                 emulated[key] = emulate_schedule(replica, proposal.schedule, goal, seed)
             proposal = replace(proposal, emulated=emulated[key].estimate)
         proposals.append(proposal)
-    asked = (_ask_several(observation, goal, measured),) if names else ()
-    return Proposals(goal, (*proposals, *filter(None, asked)), missed)
+    for_clients = (_ask_several(observation, goal, measured),) if names else ()
+    return Proposals(goal, (*proposals, *filter(None, for_clients)), missed)
 
 
 def row_metric(goal: Threshold) -> str:
@@ -419,14 +426,14 @@ def row_metric(goal: Threshold) -> str:
 def _ask_several(observation: Observation, goal: Threshold, measured: Mapping[str, float]) -> Proposal | None:
     """Return the proposal that clients ask several replicas, if that meets the goal; `measured` is by group."""
     for group, value in measured.items() if goal.metric == "freshness" else ():
-        asked = group.removeprefix(CLIENTS)
-        if group not in observation.copies and asked.isdigit() and goal.margin(value) >= 0:
+        number = group.removeprefix(CLIENTS)
+        if group not in observation.copies and number.isdigit() and goal.margin(value) >= 0:
             estimate = next(
                 row.estimate for row in observation.found if (row.group, row.metric) == (group, "freshness")
             )
             single = float(np.mean([measured[name] for name in observation.copies]))
-            words = f"let clients ask {asked} replicas, and take the freshest answer"
-            return Proposal("clients", words, single, estimate, f"{asked} a query")
+            words = f"let clients ask {number} replicas, and take the freshest answer"
+            return Proposal("clients", words, single, estimate, f"{number} a query")
     return None
 
 
@@ -469,6 +476,6 @@ def emulate_schedule(replica: ReplicaRecord, schedule: Schedule, target: Thresho
         downloads=constant(mean=schedule.interval),
         delay=replica.delay / 2,  # of each of two messages
     )
-    asked = [target.metric] if is_metric_on_request(target.metric) else []
-    result = emulate(network, measure=asked, precision=PRECISION, seed=seed, workers=0)
+    metrics = [target.metric] if is_metric_on_request(target.metric) else []
+    result = emulate(network, measure=metrics, precision=PRECISION, seed=seed, workers=0)
     return result.about(target.metric)[0]

@@ -27,7 +27,7 @@ from replnet.histories.mirror_status import arch_status, is_arch_status, is_mirm
 from replnet.histories.monitoring import is_load_time, is_prometheus_answer, load_times, prometheus_answer
 from replnet.histories.records import COLUMNS, Record, join_records, record_of_rows
 from replnet.processes import TIME_COLUMNS
-from replnet.text import FieldError, count_text
+from replnet.text import FieldError, count_text, short_repr
 from replnet.watch import VisitLog
 
 RecordSource = str | Path | Any  # a file or a folder, several of them in a list, or a DataFrame
@@ -57,6 +57,8 @@ def read_records(source: RecordSource, *, one_node: bool = False) -> Record:
     if not isinstance(source, str | Path | list | tuple):
         return _table_record("record", source, one_node)
     paths = source if isinstance(source, list | tuple) else [source]
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise FieldError("record", f"{short_repr(source)} is no record of visits", "a file, or a DataFrame")
     files = [file for path in paths for file in _files(Path(path))]
     texts = {file: _begin(file) for file in files}
     loads = [file for file in files if is_load_time(texts[file])]

@@ -63,13 +63,13 @@ def test_estimates_are_right_on_average():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"time": [1, 2], "url": ["a", "a"]}, "record: has no column version or changed (one of version, serial, etag"),
+        ({"time": [1, 2], "url": ["a", "a"]}, "record: has no column version or changed (what each visit saw)"),
         ({"time": [1, 2], "url": ["a", "b"], "etag": [1, 2]}, "record: has no element with two visits (visits of "),
-        ({"time": [1, 2], "url": ["a", "a"], "changed": [0, "no!"]}, "record: row 2: changed: 'no!' is neither yes "),
+        ({"time": [1, 2], "url": ["a", "a"], "changed": [0, "no!"]}, "record: 'no!' is neither yes nor no (1 or 0,"),
         ({"time": ["x", 2], "url": ["a", "a"], "etag": [1, 2]}, "record: row 1: 'x' is not a time (a number, or "),
         (
             {"time": [1, 2], "etag": [1, 2]},
-            "record: has no column node (one of node, name, host, server, replica, page",
+            "record: has no column node (one of node, name, host, server, replica, url, page",
         ),
     ],
 )

@@ -122,7 +122,7 @@ def test_stupid_inputs_end_soon(tmp_path, name):
 def test_a_bomb_of_aliases_needs_little_memory(tmp_path):
     (tmp_path / "bomb.yaml").write_text(BOMB)
     code = (
-        "import re, sys; from replnet.network import InputError, load\n"
+        "import re, sys; from replnet import InputError, load\n"
         "try: load(sys.argv[1])\n"
         "except InputError as error: print(error)\n"
         # getrusage would count what the parent held when it forked.

@@ -97,7 +97,7 @@ def test_descriptions_tell_rates_as_people_do():
         "every" not in rn.single(unit="ms", updates="constant(period=1s)", downloads="constant(period=1s)").describe()
     )
     sources = rn.aggregate(unit="h", rates=["1/d", "2/h", 60], budget="10/d").describe()
-    assert "rates from 0.04167 (every day) to 60," in sources
+    assert "rates from 0.04167 (every day) to 60\n" in sources
 
 
 def test_rates_of_sources_have_units():

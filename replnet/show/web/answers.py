@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from replnet.measure import METRICS
-from replnet.network import Network, load
-from replnet.show.web.controls import command, controls, document_of, read_assignments
+from replnet.network import Network, document_of, load
+from replnet.show.web.controls import command, controls, read_assignments
 from replnet.text import SPEED, FieldError, InputError, call_of, value_text
 
 if TYPE_CHECKING:

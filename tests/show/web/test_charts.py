@@ -10,9 +10,10 @@ from command_line import SMALL
 
 import replnet as rn
 from replnet.lab.sweeps.finished import FAILURES
+from replnet.network import document_of
 from replnet.show.web import answers, network_chart, outage_bands, series
 from replnet.show.web.answers import NetworkQuestion
-from replnet.show.web.controls import controls, document_of
+from replnet.show.web.controls import controls
 from replnet.show.web.field_curve import Variant, field_chart, left_out
 from replnet.show.web.network_chart import NetworkChart
 from replnet.show.web.node_spans import NodeSpans
