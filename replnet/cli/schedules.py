@@ -37,9 +37,9 @@ def schedule(
     network: str, overrides: tuple[str, ...], output: Path | None, visits: int | None, until: str | None, start: str,
     form: str,
 ) -> int:  # fmt: skip
-    """Say how often to visit each of the many sources of NETWORK within its budget, and when next.
+    """Say how often to visit each of many sources, and when next.
 
-    NETWORK is an aggregate, whose sources may come from a file (rates: pages.csv). A row per source has its name, its
+    NETWORK is an aggregate with a budget, whose sources may come from a file (rates: pages.csv). A row per source has its name, its
     rate of changes, its weight, the rate and the interval of visits, how fresh its copy is, and the next visits.
     """
     from replnet.run import schedule as make_schedule

@@ -388,7 +388,7 @@ def propose(
     >>> observation = rn.observe(pd.DataFrame(seen, columns=["time", "node", "version"]))
     >>> proposal = rn.propose(observation, "freshness >= 0.85", check=False).found[0]
     >>> proposal.group, proposal.schedule.interval, round(proposal.expected.value, 2)
-    ('mirror', 2.0, 0.9)
+    ('mirror', 10.0, 0.89)
     """
     goal = read_target(target, "s" if observation.dated else None)
     if goal.metric not in METRICS or goal.group is not None:
