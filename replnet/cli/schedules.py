@@ -39,8 +39,9 @@ def schedule(
 ) -> int:  # fmt: skip
     """Say how often to visit each of many sources, and when next.
 
-    NETWORK is an aggregate with a budget, whose sources may come from a file (rates: pages.csv). A row per source has its name, its
-    rate of changes, its weight, the rate and the interval of visits, how fresh its copy is, and the next visits.
+    NETWORK is an aggregate with a budget, whose sources may come from a file (rates: pages.csv). A row per source has
+    its name, its rate of changes, its weight, the rate and the interval of visits, how fresh its copy is, and the next
+    visits.
     """
     from replnet.run import schedule as make_schedule
 

@@ -189,7 +189,7 @@ def precise(network, **how):
 
 # By what share of the value the whole interval was off at most; the half-width that shows it. Up to 40 replicas that is
 # the interval's own width, at 50 the sampling error of the 40 from which the formula goes on.
-WITHIN = {3: (0.002, 0.0009), 10: (0.002, 0.0004), 50: (0.001, 0.00015)}
+WITHIN = {3: (0.002, 0.0006), 10: (0.002, 0.0004), 50: (0.001, 0.00015)}
 
 
 @pytest.mark.parametrize("replicas", WITHIN)
