@@ -7,8 +7,8 @@ chosen on the first half of the record and valued on the second, so that a time 
 where pulls were seen to come now earlier and now later, or visits are far apart, stated times are uncertain by as much,
 the `slack`, and their value is a mean over that.
 
-Intervals are those that a line of cron can say, or 1, 2, 5 times powers of ten where times are no dates. The longest
-that meets the target is proposed, as it takes the fewest requests.
+Intervals are those that a line of cron or a timer can say, or 1, 2, 5 times powers of ten where times are no dates. The
+longest that meets the target is proposed, as it takes the fewest requests.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ SAID_BY_CRON = (
     *(MINUTE * count for count in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)),
     *(HOUR * count for count in (1, 2, 3, 4, 6, 8, 12, 24)),
 )
+SAID_BY_TIMERS = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, *SAID_BY_CRON)
 ROUND = (1.0, 2.0, 5.0)
 PHASES, FEW_PHASES = 96, 8  # at which pulls at stated times, and at any times, are tried
 FEWEST_PULLS = 20  # in a record, for an interval to be proposed
@@ -121,7 +122,8 @@ class ReplicaRecord:
 
     `updates` are the ascending instants of the source's changes, and `arrivals` those at which the replica was first
     seen with a newer version, both also before and after the time that is measured, from the first of `cuts` to the
-    last. `waits` has the time from each update to its arrival, and visits of the node are `visited` apart.
+    last. `waits` has the time from each update to its arrival, and visits of the node are `visited` apart. If `dated`,
+    times are seconds since 1970.
     """
 
     name: str
@@ -130,6 +132,7 @@ class ReplicaRecord:
     waits: Floats
     cuts: Floats
     visited: float
+    dated: bool
 
     @cached_property
     def delay(self) -> float:
@@ -264,23 +267,25 @@ class Proposal:
         return dict(zip(PROPOSED, cells, strict=True))
 
 
-def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, dated: bool) -> Proposal | None:
+def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, had_outages: bool) -> Proposal | None:
     """Return the cheapest change of a replica's pulls with which it meets the target; None if it does as it is.
 
-    `measured` is the metric's value as the replica was seen, and `dated` says that times are seconds since 1970.
+    `measured` is the metric's value as the replica was seen, and `had_outages` says that its pulls stopped for a time,
+    or for good.
     """
     if target.margin(measured) >= 0:
         return None
     present = replica.schedule
-    usual = replica.values(present, target, replica.cuts)[0] if present.interval > 0 else None
+    usual = replica.values(present, target, replica.cuts)[0] if had_outages and present.interval > 0 else None
     if usual is not None and target.margin(usual.value) >= 0:
         return Proposal(replica.name, "mend what stops it: as it usually pulls it meets the target", measured, usual)
     best: Proposal | None = None
-    for interval in _intervals(replica, dated):
-        schedule, expected = _best_schedule(replica, interval, target)
-        meets = bool(target.margin(expected.value) >= 0)
-        change = f"pull {schedule.words(dated)}{_present_words(present, dated)}"
-        proposal = Proposal(replica.name, change, measured, expected, _requests(interval, dated), schedule, meets)
+    for interval in _intervals(replica):
+        schedule, expected, meets = _best_schedule(replica, interval, target)
+        change = f"pull {schedule.words(replica.dated)}{_present_words(present, replica.dated)}"
+        proposal = Proposal(
+            replica.name, change, measured, expected, _requests(interval, replica.dated), schedule, meets
+        )
         if meets:
             return proposal
         if best is None or target.margin(expected.value) > target.margin(best.expected.value):
@@ -302,30 +307,33 @@ def _requests(interval: float, dated: bool) -> str:
     return f"{DAY / interval:.3g} a day" if dated else f"{1 / interval:.3g} per unit of time"
 
 
-def _intervals(replica: ReplicaRecord, dated: bool) -> list[float]:
+def _intervals(replica: ReplicaRecord) -> list[float]:
     """Return the intervals to try, the longest first: those that can be said and that the record is long enough for."""
     length = float(replica.cuts[-1] - replica.cuts[0])
     longest = length / FEWEST_PULLS
     # What is far below the distance of visits cannot be judged by what visits saw.
     shortest = max(length / MOST_PULLS, replica.visited / 10)
-    if dated:
-        intervals = list(SAID_BY_CRON)
+    if replica.dated:
+        intervals = list(SAID_BY_TIMERS)
     else:
         powers = range(math.floor(math.log10(shortest)), math.ceil(math.log10(longest)) + 1)
         intervals = [digit * 10.0**power for power in powers for digit in ROUND]
     return sorted((interval for interval in intervals if shortest <= interval <= longest), reverse=True)
 
 
-def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Schedule, Estimate]:
-    """Return a schedule of pulls every `interval` with the value of the target's metric: at stated times if these help.
+def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Schedule, Estimate, bool]:
+    """Return a schedule of pulls every `interval`, the value of the target's metric, and whether that meets the target.
 
-    They do if some phases meet the target and others do not, unless their slack makes phases alike.
+    Pulls are at stated times if some phases meet the target and others do not, unless their slack makes phases alike,
+    or intervals are too short to state times; else each phase has to meet it.
     """
     schedule = Schedule(interval)
     mean, margins = replica.values(schedule, target, replica.cuts)
     spread = margins.max() - margins.min()  # between few phases the best can be better by as much
-    if margins.min() >= 0 or margins.max() + spread < 0 or interval <= 2 * replica.slack:
-        return schedule, mean
+    at_any_times = schedule, mean, bool(margins.min() >= 0)
+    too_short = replica.dated and interval < MINUTE
+    if margins.min() >= 0 or margins.max() + spread < 0 or interval <= 2 * replica.slack or too_short:
+        return at_any_times
     begin, middle, end = np.quantile(replica.cuts, (0.0, 0.5, 1.0))
     anchor = replica.best_anchor(interval, target, np.linspace(begin, middle, BATCHES + 1))
     later = np.linspace(middle, end, BATCHES + 1)
@@ -333,8 +341,8 @@ def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -
     at_any, _ = replica.values(schedule, target, later)
     gain = target.margin(at_stated.value) - target.margin(at_any.value)
     if gain <= 2 * np.nan_to_num(np.hypot(at_stated.error, at_any.error)):
-        return schedule, mean
-    return Schedule(interval, anchor), at_stated
+        return at_any_times
+    return Schedule(interval, anchor), at_stated, bool(target.margin(at_stated.value) >= 0)
 
 
 # ---- Observations
@@ -403,10 +411,11 @@ def propose(
     for place, name in enumerate(names):
         tell(place / len(names), name)
         replica = replica_record(observation, name)
-        proposal = propose_for(replica, measured[name], goal, observation.dated)
+        kinds = {reason.kind for reason in observation.reasons[name]}
+        proposal = propose_for(replica, measured[name], goal, bool(kinds & {"outage", "dead"}))
         if proposal is None:
             continue
-        if any(reason.kind == "upstream" for reason in observation.reasons[name]) and proposal.schedule:
+        if "upstream" in kinds and proposal.schedule:
             proposal = replace(proposal, change=f"{proposal.change}, and from the source")
         if check and proposal.schedule is not None and proposal.schedule.anchor is None:
             key = (proposal.schedule.interval, replica.delay)
@@ -457,6 +466,7 @@ def replica_record(observation: Observation, name: str) -> ReplicaRecord:
         waits=np.maximum(arrived - came, 0.0)[counted],
         cuts=np.linspace(observation.start, observation.end, BATCHES + 1),
         visited=observation.visit_gap,
+        dated=observation.dated,
         name=name,
     )
 

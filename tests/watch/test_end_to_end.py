@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from fleet_world import World, faulty_fleet
 from ruamel.yaml import YAML
+from web_server import web_server
 from zone_world import missing_programs, zone_servers
 
 import replnet as rn
@@ -85,6 +87,36 @@ def test_a_fleet_with_every_fault_is_watched_for_half_a_minute(tmp_path):
 def test_a_fleet_with_every_fault_is_watched_for_ten_minutes(tmp_path):
     result = watch_and_compare(tmp_path, 600, 1.5)
     assert result.changes > 45
+
+
+@pytest.mark.acceptance
+def test_what_is_proposed_for_real_servers_meets_the_target_once_they_do_it(tmp_path):
+    """Their pulls are made as often as is proposed, and they are watched again."""
+    goal = 0.6
+    paces = {"source": 4.0, "slow": 7.0, "slower": 11.0, "close": 0.2}
+
+    def observed(folder):
+        world = World(paces)
+        folder.mkdir()
+        with ExitStack() as stack:
+            pages = {name: {"/": lambda request, name=name: world.page(name)} for name in paces}
+            urls = {name: stack.enter_context(web_server(answers)) for name, answers in pages.items()}
+            nodes = {name: {"url": f"{url}/", "version": {"pattern": r"(\d+)"}} for name, url in urls.items()}
+            with world.running():
+                watched(folder, {"every": 0.1, "gap": 0.01, "nodes": nodes}, 40)
+        return rn.observe(folder / "fleet.sqlite")
+
+    proposals = rn.propose(observed(tmp_path / "before"), goal, check=False)
+    assert set(proposals.missed) >= {"slow", "slower"}
+    assert "close" not in proposals.missed
+    for proposal in proposals.found:
+        if proposal.schedule is not None:
+            assert proposal.meets
+            paces[proposal.group] = proposal.schedule.interval
+    assert paces["slow"] == paces["slower"] < 2
+    after = observed(tmp_path / "after")
+    fresh = {row["group"]: row["most"] for row in after.rows if row["metric"] == "freshness"}
+    assert min(fresh[name] for name in paces if name != "source") >= goal
 
 
 @pytest.mark.acceptance
