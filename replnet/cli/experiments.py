@@ -123,19 +123,21 @@ def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -
     """
     from replnet.lab.sweeps import sweep
 
-    with _show_sweep(title) as report:
+    with _show_sweep(title, pool.get("address")) as report:
         return sweep(experiment, folder, progress=report, **pool)
 
 
 @contextmanager
-def _show_sweep(title: str) -> Iterator[SweepProgress]:
+def _show_sweep(title: str, address: str | None) -> Iterator[SweepProgress]:
     """Show on stderr how far the sweep called `title` is; yield a callback that takes each new state of it.
 
-    This is a context. If Ray is lost in it, the error gets a note on how to carry on, and is raised again.
+    Its workers are in the Ray cluster at `address`, or in that of RAY_ADDRESS, if there is one. This is a context. If
+    Ray is lost in it, the error gets a note on how to carry on, and is raised again.
     """
     from replnet.lab.sweeps import RayLost
+    from replnet.workers import jobs
 
-    with show_sweep(title) as report:
+    with show_sweep(title, jobs.on_ray(address)) as report:
         try:
             yield report
         except RayLost as error:

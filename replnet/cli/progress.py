@@ -117,14 +117,15 @@ def live_display(picture: Callable[[], Any], words: Callable[[float], str]) -> I
 
 
 @contextmanager
-def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
+def show_sweep(title: str, on_ray: bool = False) -> Iterator[Callable[[SweepGlimpse], None]]:
     """Show on stderr how far the sweep called `title` is; yield a callback that takes each new state of it.
 
-    A state with a failure prints a line at once, where there is no terminal.
+    `on_ray` says that its workers are in a Ray cluster. A state with a failure prints a line at once, where there is no
+    terminal.
     """
     from replnet.lab.sweeps import SweepGlimpse
 
-    view = SweepView(title, SweepGlimpse(0, 0, 0, 0.0, False))
+    view = SweepView(title, SweepGlimpse(0, 0, 0, 0.0, False), on_ray)
 
     def words(seconds: float) -> str:
         """Return the line about the sweep; `seconds` are those since its begin."""
@@ -142,10 +143,13 @@ def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
 
 @final
 class SweepView:
-    """The view of a sweep while it runs: how far it is, its latest rows, the worst row and failures."""
+    """The view of a sweep while it runs: how far it is, its latest rows, the worst row and failures.
 
-    def __init__(self, title: str, now: SweepGlimpse) -> None:
-        self.now, self._title = now, title
+    `on_ray` says that its workers are in a Ray cluster, where they take a while to start.
+    """
+
+    def __init__(self, title: str, now: SweepGlimpse, on_ray: bool = False) -> None:
+        self.now, self._title, self._on_ray = now, title, on_ray
         self._latest: deque[tuple[str, ...]] = deque(maxlen=LATEST_ROWS_SHOWN)
         self._worst: tuple[float, str] = (0.0, "")
         self._failed: list[str] = []
@@ -179,6 +183,8 @@ class SweepView:
         now = self.now
         cells = "cells that differed, four times longer" if now.longer else "cells"
         parts = [f"{self._title}: {now.done:,} of {now.cells:,} {cells}"]
+        if not now.done and self._on_ray:
+            parts.append("waiting for Ray to start workers, and for the first cell")
         if now.rate:
             parts.append(f"{now.rate:.3g} a second")
         if not math.isnan(now.left) and now.done < now.cells:

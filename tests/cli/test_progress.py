@@ -137,6 +137,13 @@ def test_words_say_how_far_a_sweep_is_and_what_stands_out(glimpses, words):
     assert seen.words() == words
 
 
+def test_a_sweep_on_ray_says_what_it_waits_for_until_its_first_cell():
+    seen = progress.SweepView("fig", BEGUN, on_ray=True)
+    assert seen.words().endswith("; waiting for Ray to start workers, and for the first cell")
+    seen.add(DONE)
+    assert "waiting" not in seen.words()
+
+
 def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows():
     seen = progress.SweepView("fig\x1b", BEGUN)
     for _ in range(20):
