@@ -59,7 +59,8 @@ def within(budget: float | str | None) -> Iterator[None]:
 
 @contextmanager
 def within_reason(seconds: float = REASONABLE_SECONDS) -> Iterator[None]:
-    """End the work in the block after so many seconds, as a deadline does, unless it has a deadline of its own.
+    """Let `require_time` raise OutOfTime in the block after so many `seconds`, by default a night, if no deadline is
+    set.
 
     That is for searches, of which nobody can say beforehand how many steps they take. A limit of a block around it
     counts if it is earlier.

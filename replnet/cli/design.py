@@ -108,10 +108,10 @@ def design(
 def _source_and_size(
     observed: Path | None, updates: str | None, replicas: int | None, unit: str | None
 ) -> dict[str, Any]:
-    """Return the updates and the number of replicas that are asked for, from a record if one is `observed`.
+    """Return `updates` and `replicas` by name, taken from a record if one is `observed`, else an empty dict.
 
-    The instants of its updates are written to a file beside the record, of which a trace in this `unit` is the law.
-    Raise FieldError if either is missing, or the updates are given twice.
+    The instants of the record's updates are written to a file beside it, of which a trace in this `unit` is the law;
+    its replicas count if no number is given. Raise FieldError if either is missing, or the updates are given twice.
     """
     if observed is None:
         for option, value in (("--updates", updates), ("--replicas", replicas)):

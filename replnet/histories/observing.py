@@ -98,7 +98,8 @@ class Observation(TabularResult):
     of visits by node. `found` has a row for each metric of a replica or of clients, and `notes` are texts on the
     record. By replica, `copies` has what it held in turn, and `reasons` why it was stale, the main reason first;
     `updates` has when the source changed, as far as visits saw. `visit_gap` is the usual time between two visits of a
-    node, 0 for a record of changes.
+    node, 0 for a record of changes. If nobody recorded the source, `found` has information ages alone, from the first
+    visit of any replica to the last, and there are no changes, copies and reasons.
     """
 
     start: float
@@ -124,16 +125,16 @@ class Observation(TabularResult):
 
     @property
     def replicas(self) -> list[str]:
-        """The names of the replicas, the least fresh first."""
+        """The names of the replicas, the least fresh first; empty if nobody recorded the source."""
         freshness = {row.group: row.estimate.value for row in self.found if row.metric == "freshness"}
         return sorted(self.copies, key=lambda name: freshness[name])
 
     def rows_of(self, group: str) -> dict[str, dict[str, Any]]:
-        """Return the rows of a group, a replica or clients, as dicts by the names in COLUMNS; by metric."""
+        """Return the rows of a group, a replica or clients, by metric, as dicts by the names in COLUMNS."""
         return {row.metric: row.data() for row in self.found if row.group == group}
 
     def count_within(self, latency: float) -> int:
-        """Return for how many replicas the median publication latency is at most `latency`."""
+        """Return for how many replicas the median publication latency is at most `latency`, in the times' unit."""
         return sum(row.metric == LATENCY and row.group in self.copies and row.estimate.value <= latency
                    for row in self.found)  # fmt: skip
 
@@ -212,7 +213,7 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
 
 
 def _observation_of_ages(visits: Visits) -> Observation:
-    """Return how old the data of replicas was, each from its first visit to its last, if there is no source."""
+    """Return the observation of how old the data of replicas was, over all visits, if there is no source."""
     start = min(float(instants[0]) for instants, _ in visits.nodes.values())
     end = max(float(instants[-1]) for instants, _ in visits.nodes.values())
     return Observation(

@@ -61,19 +61,26 @@ PRECISION = 0.005  # half-width of what is emulated
 @final
 @dataclass(frozen=True)
 class Schedule:
-    """Pulls every `interval`, one of them at the instant `anchor`; None if they come at no stated times."""
+    """Pulls every `interval`, one of them at the instant `anchor`, which is None if they come at no stated times."""
 
     interval: float
     anchor: float | None = None
 
     def instants(self, start: float, end: float, shift: float = 0.0) -> Floats:
-        """Return the instants of pulls, `shift` later than stated, from the last one before `start` until `end`."""
+        """Return the instants of pulls, `shift` later than stated, from the last one not after `start` until `end`.
+
+        Pulls at no stated times are put at the multiples of the interval.
+        """
         first = (self.anchor or 0.0) + shift
         first += self.interval * math.floor((start - first) / self.interval)
         return np.asarray(first + self.interval * np.arange(math.floor((end - first) / self.interval) + 1))
 
     def words(self, dated: bool) -> str:
-        """Return the pulls as a person would say them, such as "every 6 h, at 02:05, 08:05, 14:05 and 20:05 UTC"."""
+        """Return the pulls as a person would say them, such as "every 6 h, at 02:05, 08:05, 14:05 and 20:05 UTC".
+
+        `dated` says that times are in seconds since 1970; else they have no unit, and stated times are told as a
+        remainder.
+        """
         every = "daily" if dated and self.interval == DAY else f"every {span_text(self.interval, dated)}"
         if self.anchor is None or (dated and self.interval not in SAID_BY_CRON):
             return every
@@ -97,7 +104,10 @@ class Schedule:
 
     @property
     def timer(self) -> str:
-        """The line of a systemd timer that says these pulls, such as `OnCalendar=*-*-* 14:05:00 UTC`."""
+        """The line of a systemd timer that says these pulls, with times in seconds: `OnCalendar=*-*-* 14:05:00 UTC`.
+
+        Pulls at no stated times come so long after the last: `OnUnitActiveSec=600s`.
+        """
         if self.anchor is None:
             return f"OnUnitActiveSec={self.interval:.0f}s"
         times = _clock_times(self)
@@ -147,7 +157,8 @@ class ReplicaRecord:
         """The pulls as they are: by their clock, if they keep one, else as often as the waits of updates tell.
 
         Updates wait half an interval in the middle, however many pulls found nothing and were not seen. Where they wait
-        much less than an interval of the clock of the arrivals, that is only the source's.
+        much less than an interval of the clock of the arrivals, that is only the source's. The interval is NaN if there
+        is neither a clock nor a wait.
         """
         by_waits = max(2 * (float(np.median(self.waits)) - self.delay), self.visited) if self.waits.size else math.nan
         beat = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
@@ -161,7 +172,11 @@ class ReplicaRecord:
 
     @cached_property
     def slack(self) -> float:
-        """How far pulls at stated times may come before or after these: as far as most were seen to, in all."""
+        """The length of time within which a pull at a stated time may come, around that.
+
+        It is the distance in which the middle 90 % of arrivals are early or late by the present schedule, but at least
+        the time between visits, and just that if the replica pulls at no stated times.
+        """
         present = self.schedule
         if present.anchor is None:
             return self.visited
@@ -169,10 +184,11 @@ class ReplicaRecord:
         return max(float(np.subtract(*np.quantile(off, MIDDLE[::-1]))), self.visited)
 
     def values(self, schedule: Schedule, target: Threshold, cuts: Floats) -> tuple[Estimate, Floats]:
-        """Return the value of the target's metric between the first and the last of `cuts`, if pulls were so.
+        """Return the estimate of the target's metric by a `schedule`, and how far it meets the target in 8 cases each.
 
-        It is an estimate, the mean over phases or over the slack of stated times, and the margins that it has at each
-        of these, above 0 where they meet the target. The interval of the estimate is that of batches between `cuts`.
+        Pulls are shifted within their interval, or within the slack of stated times; the estimate is that of the mean
+        over these shifts. It covers the time from the first of `cuts` to the last, and its interval is that of batches
+        between them. Margins are above 0 where the target is met.
         """
         width = schedule.interval if schedule.anchor is None else min(self.slack, schedule.interval)
         shifts = ((np.arange(FEW_PHASES) + 0.5) / FEW_PHASES - 0.5) * width
@@ -183,7 +199,10 @@ class ReplicaRecord:
         return self._value(mean, lengths, target, ""), np.array(margins)
 
     def _value(self, sums: StalenessSums, lengths: Floats, target: Threshold, doubt: str) -> Estimate:
-        """Return the estimate of the target's metric from batches of these lengths, without an interval for a doubt."""
+        """Return the estimate of the target's metric from sums in batches of these lengths.
+
+        `doubt` is a text on why it has no confidence interval; empty if it has one.
+        """
         by_metric = estimates(sums, lengths, doubt)
         if target.metric != "freshness":
             return by_metric[target.metric]
@@ -191,13 +210,14 @@ class ReplicaRecord:
         return replace(share, value=1 - share.value, skew=-share.skew)
 
     def _sums(self, pulls: Floats, cuts: Floats) -> StalenessSums:
-        """Return how stale a copy would be between `cuts`, if it were pulled at these instants, and arrived later."""
+        """Return how stale a copy would be between `cuts` if pulled at these instants, to come `delay` later."""
         return sums_between(cuts, stretches_of(pulls + self.delay, pulls, self.updates, cuts))
 
     def best_anchor(self, interval: float, target: Threshold, cuts: Floats) -> float:
-        """Return the instant of a pull such that pulls every `interval` are best on the right side of the target.
+        """Return the instant of one of the pulls every `interval` at which the target's metric has the largest margin.
 
-        Only the time between the first and the last of `cuts` counts; values are means over the slack.
+        It is the middle of the phases that are nearly as good as the best of 96, between the first of `cuts` and an
+        interval later. Only the time from the first to the last of `cuts` counts; margins are means over the slack.
         """
         edges = cuts[[0, -1]]
         shifts = np.arange(PHASES) * (interval / PHASES)
@@ -236,7 +256,8 @@ class Proposal:
     `change` says it in words. `measured` and `expected` are the metric's values before and after, the latter with an
     interval where there is one, and `requests` says how many are made then: pulls of the replica, or for a query.
     `schedule` has the pulls that are proposed, None if those stay. `meets` is false if nothing that is known here meets
-    the target; then `expected` is the best value, and `change` says with what.
+    the target; then `expected` is the best value, and `change` says with what. `emulated` is the metric's value in an
+    emulation of the change; None if there was none.
     """
 
     group: str
@@ -265,8 +286,9 @@ class Proposal:
 
 
 def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, dated: bool) -> Proposal | None:
-    """Return the cheapest change of a replica's pulls with which it meets the target; None if it does as it is.
+    """Return the change of a replica's pulls that meets the target with the fewest requests; None if it does as it is.
 
+    If no change meets it, return the best one, as a proposal that says so; None if the record is too short to try any.
     `measured` is the metric's value as the replica was seen, and `dated` says that times are seconds since 1970.
     """
     if target.margin(measured) >= 0:
@@ -319,7 +341,8 @@ def _intervals(replica: ReplicaRecord, dated: bool) -> list[float]:
 def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Schedule, Estimate]:
     """Return a schedule of pulls every `interval` with the value of the target's metric: at stated times if these help.
 
-    They do if some phases meet the target and others do not, unless their slack makes phases alike.
+    They do if some phases meet the target and others do not, unless their slack makes phases alike. Their value is that
+    in the second half of the record.
     """
     schedule = Schedule(interval)
     mean, margins = replica.values(schedule, target, replica.cuts)
@@ -424,7 +447,11 @@ def row_metric(goal: Threshold) -> str:
 
 
 def _ask_several(observation: Observation, goal: Threshold, measured: Mapping[str, float]) -> Proposal | None:
-    """Return the proposal that clients ask several replicas, if that meets the goal; `measured` is by group."""
+    """Return the proposal that clients ask several replicas, if that meets the goal; None if it does not.
+
+    `measured` has the metric's value by group. Only goals of freshness are tried, with as many replicas as were
+    observed.
+    """
     for group, value in measured.items() if goal.metric == "freshness" else ():
         number = group.removeprefix(CLIENTS)
         if group not in observation.copies and number.isdigit() and goal.margin(value) >= 0:
@@ -462,9 +489,9 @@ def replica_record(observation: Observation, name: str) -> ReplicaRecord:
 
 
 def emulate_schedule(replica: ReplicaRecord, schedule: Schedule, target: Threshold, seed: int = 1) -> Row:
-    """Emulate a replica that pulls so often, at any times, from a source whose recorded history is played again.
+    """Emulate a replica that pulls every `schedule.interval`, at any phase, and a source with the recorded updates.
 
-    Return the row of the target's metric.
+    The source plays the times between its recorded updates again. Return the row of the target's metric.
     """
     from replnet.lab import emulate
     from replnet.network import single

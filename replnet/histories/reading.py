@@ -114,7 +114,10 @@ def _departures(record: Record) -> Floats | None:
 
 
 def _what_was_good(table: Any, departures: Floats | None) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return whether each row of a table says what a node had, and the fault of each row that does not."""
+    """Return a mask of the rows of a table that say what a node had, and for each row a text on why it may not.
+
+    `departures` are those of the rows, NaN where there is none; None if no row has one.
+    """
     texts = ["" if is_missing(fault) else str(fault) for fault in table.get("fault", [""] * len(table))]
     good = np.array([not text for text in texts], dtype=bool)
     if "version" in table or departures is not None:
@@ -184,7 +187,8 @@ def _visits_by_rows(
 ) -> Visits:
     """Return visits by the rows of a record, in the order of their times, one of whose nodes may be the source.
 
-    Without versions, and with departures of replicas alone, there is no source.
+    `wanted` is the name of the source, by default "source". Without versions, and with departures of replicas alone,
+    there is no source. Raise a FieldError if there is none else, or no other node.
     """
     has_source = (SOURCE if wanted is None else wanted) in nodes
     if wanted is None and not has_source and departures is not None:

@@ -35,8 +35,9 @@ class Reason:
 
     `brief` is a few words for a table, and `words` are whole sentences. `since` and `until` bound an outage, and
     `since` is the last arrival of a dead replica; `phase` has that of clocks in step, and `upstream` the replica from
-    which it pulls; else they are None. The share of `visits`, which only make the others
-    uncertain, and of `bursts`, which says how much staler they make a replica, is not part of the sum.
+    which it pulls; else they are None. Two kinds are no part of the sum of shares, which is 1: `visits`, which only
+    make the others uncertain, have 0, and `bursts` the part of the staleness that comes from how updates are spread,
+    below 0 if that makes the replica less stale.
     """
 
     kind: Kind
@@ -107,8 +108,8 @@ def reasons_of(
 class _Replica:
     """A replica whose reasons are told: its `name`, its stale time and how fresh it was, and `around` all of them.
 
-    `phase` is that of locked clocks, if any, and `by_intervals` the staleness that its waits give by themselves, and
-    with Poisson updates; None if that is not known.
+    `fresh` is the share of time in which it was fresh. `phase` is that of locked clocks, if any, and `by_intervals` the
+    staleness that its waits give with the source's intervals, and with Poisson updates; None if that is not known.
     """
 
     name: str
@@ -145,7 +146,10 @@ def _reasons(replica: _Replica) -> Iterator[Reason]:
 
 
 def _way_back(went_back: int, replica: _Replica) -> Iterator[Reason]:
-    """Yield the reason that a replica had versions older than before, in so many visits, if that was for long."""
+    """Yield the reason that a replica had versions older than before, if it was stale by that for 5 % or more.
+
+    That is a share of its stale time; `went_back` is the number of visits that found a version older than one before.
+    """
     parts = replica.parts
     stale = (1 - replica.fresh) * (parts.end - parts.start)
     if went_back and stale and (share := 1 - parts.total / stale) >= LEAST_SHARE:
@@ -157,7 +161,7 @@ def _way_back(went_back: int, replica: _Replica) -> Iterator[Reason]:
 
 
 def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
-    """Yield the reason that visits were too seldom to tell, if the bounds of freshness are wide.
+    """Yield the reason that visits were too seldom to tell, if the bounds of freshness are more than 0.25 apart.
 
     `freshness` is as measured, and the least and the most that it may have been.
     """
@@ -192,7 +196,7 @@ def _upstream(share: float, parts: StaleTime) -> Reason:
 
 
 def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
-    """Return the reason that nothing comes to a replica any more."""
+    """Return the reason that nothing comes to the replica `name` any more, for a `share` of its stale time."""
     since = float(parts.arrived[parts.is_last][-1])
     missing = parts.end - since
     words = f"Nothing has come since {time_text(since, around.dated)}, for {span_text(missing, around.dated)}."
@@ -210,7 +214,7 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
 
 
 def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
-    """Return the reason that a replica did not pull for much longer than it usually does not."""
+    """Return the reason that no pull of the replica `name` came through in outages, for a `share` of its stale time."""
     outages = parts.is_long & ~parts.is_last
     begins, ends = parts.available[outages], parts.until[outages]
     length = span_text(float((ends - begins).sum()), around.dated)
@@ -229,13 +233,19 @@ def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -
 
 
 def _faults_text(faults: Floats | None, since: float, until: float) -> str:
-    """Return a sentence on failed visits from `since` to `until`, empty if there was none; `faults` are their times."""
+    """Return a sentence on the failed visits from `since` to `until`, after a space; empty if there were none.
+
+    `faults` are the times of the replica's failed visits; None if it had none.
+    """
     count = 0 if faults is None else int(np.count_nonzero((faults >= since) & (faults <= until)))
     return f" {count_text(count, 'visit')} failed in that time." if count else ""
 
 
 def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Reason:
-    """Return the reason that pulls come in a bad phase, where a better one would make it as fresh as `best`."""
+    """Return the reason that pulls come in a bad phase, for a `share` of the stale time that a better phase would save.
+
+    `best` is the freshness that the replica would have in that better phase.
+    """
     dated = around.dated
     early = phase.span - phase.offset
     is_early = early < phase.offset
@@ -251,7 +261,10 @@ def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Re
 
 
 def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
-    """Return the reason that updates come faster than a replica pulls; even at a better phase, if `is_phase`."""
+    """Return the reason that updates come faster than a replica pulls, for a `share` of its stale time.
+
+    `is_phase` says that clocks are locked, so that it is what even a better phase leaves.
+    """
     parts, around = replica.parts, replica.around
     waits = parts.usual_waits
     changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
@@ -272,7 +285,10 @@ def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
 
 
 def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
-    """Yield the reason that the source changes in bursts, or evenly, if that changes the staleness `by_intervals`."""
+    """Yield the reason that the source changes in bursts, or evenly, if that changes the staleness by 5 % or more.
+
+    `by_intervals` has the staleness with the source's intervals, and with Poisson updates; None if they are not known.
+    """
     if by_intervals is None or not all(by_intervals):
         return
     change = 1 - by_intervals[1] / by_intervals[0]
@@ -287,10 +303,10 @@ def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
 def failure_notes(
     faults: Mapping[str, Floats], successes: Mapping[str, Floats], causes: Mapping[str, str], dated: bool
 ) -> Iterator[str]:
-    """Yield a note on each of the nodes of which most visits failed, and one that counts the others.
+    """Yield a note on each of the 8 nodes with the most failed visits, and one that counts the other nodes with any.
 
-    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not, and
-    `causes` says why they failed.
+    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not,
+    ascending; `causes` says why they failed, and `dated` that times are in seconds since 1970.
     """
     names = sorted(faults, key=lambda name: -faults[name].size)
     for name in names[:MOST_NODES]:

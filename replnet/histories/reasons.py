@@ -53,10 +53,11 @@ MARGIN = 24  # the part of a period after a release at which a pull meets it saf
 @final
 @dataclass(frozen=True)
 class Phase:
-    """The phase of pulls against releases, of which there is one each `period`: they are `offset` after a release.
+    """The phase of a replica's pulls against the releases of what it pulls: a pull comes `offset` after a release.
 
-    Phases come again after `span`, a whole part of the period. At `best_offset` pulls would save `saved` of the stale
-    time. The offset grows by `drift` per unit of time; 0 if it stays, as far as the record tells.
+    There is a release each `period`. Phases come again after `span`, a whole part of the period, and offsets are from 0
+    to it. Pulls `best_offset` after a release would make the stale time shorter by `saved`. The offset grows by `drift`
+    per unit of time, below 0 if it shrinks; 0 if it stays, as far as the record tells.
     """
 
     period: float
@@ -82,8 +83,9 @@ class StaleTime:
     A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be
     pulled from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source).
     `is_last` says that no other copy came. `every_wait` has how long every update waited that came while they were
-    held, not only the first, and `holder` the index of the copy that was held then. Visits, every `visit_gap`, see no
-    more exactly when things happened.
+    held, not only the first, and `holder` the index of the copy that was held then. `never_came` counts the updates of
+    the source in that time if no copy ever came, and is 0 else. Visits, every `visit_gap`, see no more exactly when
+    things happened; it is 0 in a record of changes.
     """
 
     start: float
@@ -111,12 +113,12 @@ class StaleTime:
 
     @cached_property
     def waits(self) -> Floats:
-        """The time from when each missed update could be pulled to the next copy, also before `start`."""
+        """The time from when the update that each copy missed could be pulled to the next copy, also before `start`."""
         return np.maximum(self.until - self.available, 0.0)
 
     @cached_property
     def is_long(self) -> Flags:
-        """A mask of the copies that were not replaced for longer than pulls take here, (2) and (3)."""
+        """A mask of the copies that waited longer than pulls take here: in outages, (3), or the last of all, (2)."""
         usual = np.sort(self.waits[~self.is_last])
         if not usual.size:
             return self.is_last & (self.never_came >= MISSED_BY_THE_DEAD)
@@ -130,17 +132,17 @@ class StaleTime:
 
     @cached_property
     def is_usual(self) -> Flags:
-        """A mask of the copies that the next one replaced about as soon as any."""
+        """A mask of the copies that another one replaced without an outage: those not long, and not the last."""
         return ~self.is_long & ~self.is_last
 
     @property
     def usual_waits(self) -> Floats:
-        """How long updates waited for their pulls, but for those in outages and of the dead."""
+        """How long each update waited that came while a copy was held that `is_usual`, so outside of outages."""
         return self.every_wait[self.is_usual[self.holder]]
 
     @cached_property
     def least_wait(self) -> float:
-        """The least time that an update took to come, over all copies; 0 if there are too few."""
+        """The least wait of a copy that `is_usual`; 0 if there are fewer than 8 of these."""
         waits = self.waits[self.is_usual]
         return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
 
@@ -218,7 +220,8 @@ def _waits_of_updates(updates: SeenUpdates, held: SeenCopies, upstream: SeenCopi
 def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | None:
     """Return the phase of a replica's pulls against the `releases` of what it pulls, (4); None if no clocks are locked.
 
-    `releases` and `arrivals` are ascending instants.
+    `releases`, the updates of the source or the arrivals at its upstream, and `arrivals`, those at the replica, are
+    ascending instants. It is None too if there are fewer than 8 of either, or of usual waits.
     """
     usual = parts.is_usual
     if min(releases.size, arrivals.size, int(np.count_nonzero(usual))) < FEWEST_WAITS:
@@ -257,9 +260,10 @@ def _drift(parts: StaleTime, lock: Lock) -> float:
 
 
 def staleness_by_intervals(parts: StaleTime, instants: Floats) -> tuple[float, float] | None:
-    """Return the staleness that these waits give if pulls do not depend on the updates, and if these are Poisson, (7).
+    """Return the staleness with the source's intervals as recorded, and with Poisson updates of the same rate, (7).
 
-    `instants` are those of the source's updates. It is None if there are too few waits or updates to say.
+    Both are shares of time that follow from the usual waits, if pulls do not depend on the updates. `instants` are
+    those of the source's updates. Return None if there are fewer than 20 waits, or intervals between updates.
     """
     waits, gaps = parts.usual_waits, np.diff(np.unique(instants))
     if min(waits.size, gaps.size) < FEWEST_FOR_BURSTS:

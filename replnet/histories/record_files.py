@@ -94,7 +94,7 @@ def _begin(file: Path) -> str:
 
 
 def _read_record(file: Path, begin: str, one_node: bool) -> Record:
-    """Return the record in a file that begins so; raise a FieldError if it is none."""
+    """Return the record in a file, of which `begin` is the first text; raise a FieldError if it is none."""
     name = str(file)
     if begin.startswith("SQLite format 3\0"):
         return _watched_visits(file)

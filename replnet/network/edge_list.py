@@ -40,7 +40,10 @@ class EdgeLine(NamedTuple):
 
 @final
 class EdgeList:
-    """The links of a list of edges; `name` is the file, for messages, and `meaning` says what its edges are."""
+    """The links of a list of edges with this `text`; `name` is its file, for messages, `meaning` says what edges are.
+
+    Creating one raises DocumentError if there are no edges, or if the header is wrong.
+    """
 
     def __init__(self, text: str, name: str, meaning: EdgeMeaning) -> None:
         self.name, self.meaning, self._text = name, meaning, text
@@ -67,7 +70,7 @@ class EdgeList:
         return {"kind": "graph", "nodes": {node: {} for node in nodes}, "links": columns.links().distinct()}
 
     def link_nodes(self) -> list[YamlNode]:
-        """Return the links of `data` with their lines, to be named in errors."""
+        """Return the links of `data`, each once, with the number of the first line that has it, for errors."""
         first: dict[tuple[str, str, str], YamlNode] = {}
         for line, source, target, attributes in self.links():
             link = {"from": source, "to": target, **attributes}

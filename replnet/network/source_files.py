@@ -37,7 +37,10 @@ def refuse(wrong: str, right: str) -> NoReturn:
 
 
 def reader_of(table_or_path: Any, folder: Path | None) -> Reader:
-    """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file."""
+    """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file.
+
+    A relative path counts from `folder`, or from the working directory if `folder` is None or has no such file.
+    """
     if hasattr(table_or_path, "columns"):
         return Frame(table_or_path)
     path = Path(table_or_path) if folder is None else folder / table_or_path
@@ -62,7 +65,7 @@ class Frame:
         return [str(head) for head in self._frame.columns]
 
     def columns(self, heads: Sequence[str]) -> list[pa.Array]:
-        """Return the columns with these names."""
+        """Return the columns with these names, in this order; raise FieldsError if one mixes numbers and texts."""
         import pyarrow as pa
 
         place = {str(head): head for head in self._frame.columns}
@@ -90,7 +93,7 @@ class ParquetFile:
         return [str(name) for name in self._try(lambda: pq.read_schema(self._path)).names]
 
     def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names."""
+        """Return the columns with these names, in this order; raise FieldsError if the file cannot be read."""
         import pyarrow.parquet as pq
 
         table = self._try(lambda: pq.read_table(self._path, columns=list(heads)))
@@ -118,7 +121,10 @@ class CsvFile:
         self._path, self.name = path, str(path)
 
     def heads(self) -> list[str]:
-        """Return the names of its columns; raise FieldsError if it is empty or no text."""
+        """Return the names of its columns, and keep what separates them, for the other methods; call it first.
+
+        Raise FieldsError if the file cannot be read, is empty, or is no text in UTF-8.
+        """
         try:
             with self._path.open(encoding="utf-8-sig", newline="") as file:
                 first = next((line for line in file if line.strip()), "")

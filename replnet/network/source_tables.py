@@ -156,8 +156,7 @@ def _read(table_or_path: Any, field: str, folder: Path | None, unit: str | None)
 def _units_per(table_unit: str | None, unit: str | None) -> float:
     """Return how many of `table_unit`, the unit of the rates of a DataFrame, make one `unit`, that of the network.
 
-    It is 1 if the DataFrame has no unit.
-    Raise FieldsError if the network has no unit (None), and the DataFrame one.
+    It is 1 if the DataFrame has no unit. Raise FieldsError if the network has no unit (None), and the DataFrame one.
     """
     if table_unit in WORDS and unit is None:
         refuse(

@@ -78,7 +78,10 @@ def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
 
 
 def _require_success(answer: httpx.Response) -> None:
-    """Raise VisitError unless the status of an answer is one of success, with the time to wait if there is one."""
+    """Raise VisitError unless the status of an answer is one of success.
+
+    The error has the seconds to wait, if a status of 429 or 503 comes with them.
+    """
     if answer.status_code == TOO_MANY:
         raise VisitError("too many requests", f"status {TOO_MANY}", _retry_after(answer))
     if not answer.is_success:
