@@ -151,7 +151,11 @@ def _table(result: Design, limited: bool) -> None:
 
 
 def _rates(candidate: Candidate, unit: str | None) -> Iterator[str]:
-    """Yield each rate of a candidate by name, as `downloads every 2 h` if it is below one a minute, else a number."""
+    """Yield each rate of a candidate with its name: `downloads every 2 h` if it is below one a minute, else as a
+    number.
+
+    `unit` is the unit of time; None, in which case all are numbers, if it has no name.
+    """
     from replnet.lab.inverse import DIGITS
 
     for name, rate in candidate.built.rates_by_name.items():

@@ -101,7 +101,7 @@ def _latency_limit(text: str | None, dated: bool) -> float | None:
 
 
 def _data(observation: Observation, proposals: Proposals | None) -> dict[str, Any]:
-    """Return an observation, and the proposals if there are any, as JSON has it."""
+    """Return an observation, and the proposals unless they are None, as the data that is printed as JSON."""
     data = {
         "start": observation.start,
         "end": observation.end,
@@ -129,7 +129,7 @@ def _replica_data(observation: Observation, name: str) -> dict[str, Any]:
 
 
 def _main_reason(observation: Observation, name: str) -> str:
-    """Return the main reason for which a replica was stale, in a few words; empty if it was as good as fresh."""
+    """Return the main reason for which the replica `name` was stale, in a few words; empty if it was fresh for 99 %."""
     fresh = observation.rows_of(name)["freshness"]["measured"]
     reasons = observation.reasons[name]
     return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
@@ -196,7 +196,7 @@ def _visit_words(observation: Observation) -> str:
 
 
 def _line(observation: Observation, group: str) -> list[str]:
-    """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
+    """Return the cells of a replica's line, or of that of a group of clients, in the order of TABLE_HEADS."""
     from replnet.histories import LATENCY, span_text
 
     rows, dated = observation.rows_of(group), observation.dated
@@ -209,7 +209,7 @@ def _line(observation: Observation, group: str) -> list[str]:
         return "never" if value is None else write_value(value)
 
     def time(value: float) -> str:
-        """Return a length of time as text."""
+        """Return a length of time as text, with a unit if the record has dates."""
         return span_text(value, dated) if value else "0"
 
     lags = [text(metric, time) for metric in LAGS]
@@ -231,7 +231,10 @@ def _range(row: Row | None) -> str:
 
 
 def _print_reasons(observation: Observation, most: int) -> None:
-    """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
+    """Print in sentences why the `most` least fresh replicas were stale, and how many more there are, by main reason.
+
+    Replicas that were fresh for 99 % of the time are left out.
+    """
     from replnet.histories import Reason, percent
 
     explained: list[tuple[str, tuple[Reason, ...]]] = []
@@ -271,7 +274,10 @@ def _notes(observation: Observation) -> Iterator[str]:
 
 
 def _with_groups(doubt: str, groups: list[str], count: int) -> str:
-    """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
+    """Return a doubt after the names of the groups that it is about, or after their number if they are more than 3.
+
+    It stands alone if they are as many as the replicas, `count`.
+    """
     if len(groups) >= count:
         return doubt
     if len(groups) > MOST_NAMED:

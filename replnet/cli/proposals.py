@@ -16,7 +16,7 @@ PROPOSAL_HEADS = ("replica", "would be", "95 % interval", "emulated", "requests"
 
 
 def print_proposals(observation: Observation, proposals: Proposals, most: int) -> None:
-    """Print what to change for the target, at most so many proposals, and the lines of cron and timers that do it."""
+    """Print the first `most` proposals for the target, and lines of cron and of systemd timers that make such pulls."""
     text, replicas = proposals.target.text, len(observation.copies)
     missed = sum(name in observation.copies for name in proposals.missed)
     if not missed:
@@ -27,7 +27,9 @@ def print_proposals(observation: Observation, proposals: Proposals, most: int) -
     is_time = proposals.target.metric in DURATION_METRICS
 
     def value_text(value: float | None) -> str:
-        """Return a value of the target's metric as text, empty for None."""
+        """Return a value of the target's metric as text, a length of time with its unit if there is one; empty for
+        None.
+        """
         if value is None:
             return ""
         return duration(value, observation.dated) if is_time else f"{value:.4f}"
@@ -46,7 +48,10 @@ def print_proposals(observation: Observation, proposals: Proposals, most: int) -
 
 
 def _print_timers(proposals: list[Proposal]) -> None:
-    """Print the lines of cron and of systemd timers for these proposals, which have schedules; the same are one."""
+    """Print the lines of cron and of systemd timers for these proposals, those of equal lines together.
+
+    Proposals without a schedule, or with one that no line of cron can say, are left out.
+    """
     names: dict[tuple[str, str], list[str]] = {}
     for proposal in proposals:
         if proposal.schedule is not None and proposal.schedule.cron:

@@ -88,7 +88,8 @@ class Audit(TabularResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The measured value of each metric with its interval, and what each model predicts, as a DataFrame."""
+        """A DataFrame with a row per metric: the measured value, the ends of its interval, and each model's prediction.
+        """
         import pandas as pd
 
         rows = [

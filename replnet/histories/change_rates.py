@@ -104,7 +104,7 @@ def likeliest_rates(element: Ints, lengths: Floats, changed: Any, count: int) ->
     """
 
     def total(values: Any, of: Any = slice(None)) -> Floats:
-        """Return the sum of values, one per visit, for each element."""
+        """Return the sum of values for each element; there is one value for each visit in `of`, by default for all."""
         return np.asarray(np.bincount(element[of], values, count), dtype=float)
 
     visits, time = np.bincount(element, minlength=count), total(lengths)

@@ -65,7 +65,10 @@ def age_values(visits: Visits, cuts: Floats | None, dated: bool) -> Iterator[Age
 
 
 def _values_at_once(name: str, age: float, limits: dict[str, float]) -> Iterator[AgeValue]:
-    """Yield the values of a replica that was visited once, when its data had this age."""
+    """Yield the values of the replica `name`, visited once, when its data had this age, without intervals.
+
+    `limits` has the ages above which a share of time is told, by metric: 1 if the age is above that, else 0.
+    """
     values = {INFORMATION_AGE: age} | {metric: float(age > limit) for metric, limit in limits.items()}
     for metric, value in values.items():
         yield AgeValue(name, metric, Estimate(value, math.nan, 1, doubt=NOTE_ONCE), value, value)

@@ -47,6 +47,9 @@ def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, 
 
 
 def _last_without(held: SeenCopies, number: Ints) -> Floats:
-    """Return when a replica was last visited without the update of each `number`; minus infinity if it never was."""
+    """Return when a replica was last visited without the update of each `number`: minus infinity if it always had that.
+
+    For an update that never came it is the last visit.
+    """
     before = held.first_with(number, held.before)
     return np.where(np.isposinf(before), held.last_visit, before)

@@ -38,7 +38,7 @@ SOURCE = "source"
 
 
 def is_prometheus_answer(data: Any) -> bool:
-    """Whether an object of JSON is an answer of Prometheus, be it an error."""
+    """Whether data of JSON is an answer of Prometheus; one that tells of an error is too."""
     return isinstance(data, dict) and "status" in data and ("data" in data or "errorType" in data)
 
 
@@ -107,7 +107,11 @@ def _instant_unit(times: Floats, values: Floats) -> str | None:
 
 
 def _sample_cells(value: float, unit: str | None) -> dict[str, Any]:
-    """Return the cells of a sample: the version, or the instant, counted in `unit`; a fault if it is no number."""
+    """Return the cells of a sample's row, besides time and node: its `version`, its departure `left`, or a `fault`.
+
+    The value is a version if `unit` is None, else the departure in that unit since 1970, which is told in seconds; it
+    is a fault if it is no number.
+    """
     if not math.isfinite(value):
         return {"fault": f"the sample is {value}"}
     return {"version": f"{value:.17g}"} if unit is None else {"left": value * UNITS[unit]}

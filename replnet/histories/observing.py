@@ -231,12 +231,13 @@ def _observation_of_ages(visits: Visits) -> Observation:
 
 
 def _age_rows(visits: Visits, cuts: Floats | None, dated: bool) -> list[ObservedRow]:
-    """Return the rows of information ages, of the replicas that say when their data left the source."""
+    """Return the rows of information ages, of the replicas that tell departures; arguments are those of `age_values`.
+    """
     return [ObservedRow(*value, math.nan) for value in age_values(visits, cuts, dated)]
 
 
 def _failure_notes(visits: Visits, dated: bool) -> Iterator[str]:
-    """Return notes on visits that failed, by node: how many, when, and why."""
+    """Return notes on visits that failed, by node: how many, when, and why; with dates if `dated`."""
     answered = {node: instants for node, (instants, _) in visits.nodes.items()}
     return failure_notes(fault_times(visits.faults), answered, fault_causes(visits.faults), dated)
 
@@ -307,7 +308,7 @@ def _quantile_rows(cases: Cases, name: str, start: float, end: float) -> Iterato
 
 
 def _latency_row(group: str, times: Latencies) -> ObservedRow:
-    """Return the row of the publication latency of a group, one replica or all, from that of every update."""
+    """Return the row of a group's publication latency, the median over all updates; `times` has that of each update."""
     measured, least, most = times.medians()
     return ObservedRow(
         group, LATENCY, Estimate(measured, math.nan, 1, doubt=NOTE_QUANTILE), least, most, math.nan,

@@ -104,7 +104,7 @@ class Schedule:
 
     @property
     def timer(self) -> str:
-        """The line of a systemd timer that says these pulls, with times in seconds: `OnCalendar=*-*-* 14:05:00 UTC`.
+        """The line of a systemd timer that says these pulls, if times are in seconds: `OnCalendar=*-*-* 14:05:00 UTC`.
 
         Pulls at no stated times come so long after the last: `OnUnitActiveSec=600s`.
         """
@@ -118,7 +118,10 @@ class Schedule:
 
 
 def _clock_times(schedule: Schedule) -> list[tuple[int, int]]:
-    """Return hours and minutes of the pulls of a day, in ascending order, each rounded to the minute."""
+    """Return the (hour, minute) in UTC of the pulls of a day, in ascending order, each rounded to the minute.
+
+    Pulls at no stated times are taken to begin at midnight.
+    """
     seconds = np.arange(schedule.anchor or 0.0, (schedule.anchor or 0.0) + DAY - MINUTE / 2, schedule.interval)
     minutes = sorted({round(second / MINUTE) % 1440 for second in seconds.tolist()})
     return [divmod(minute, 60) for minute in minutes]
@@ -188,7 +191,7 @@ class ReplicaRecord:
 
         Pulls are shifted within their interval, or within the slack of stated times; the estimate is that of the mean
         over these shifts. It covers the time from the first of `cuts` to the last, and its interval is that of batches
-        between them. Margins are above 0 where the target is met.
+        between them. Margins are 0 or more where the target is met.
         """
         width = schedule.interval if schedule.anchor is None else min(self.slack, schedule.interval)
         shifts = ((np.arange(FEW_PHASES) + 0.5) / FEW_PHASES - 0.5) * width
@@ -237,7 +240,7 @@ class ReplicaRecord:
 
 
 def _longest_run(good: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, int]:
-    """Return where the longest run of true values on a circle begins, and how long it is; all are true: (0, size)."""
+    """Return where the longest run of true values on a circle begins, and its length; (0, size) if all are true."""
     if good.all():
         return 0, good.size
     start = int(np.argmin(good))
@@ -270,7 +273,7 @@ class Proposal:
     emulated: Estimate | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return the proposal as a dict of plain values, with None for those that are not finite."""
+        """Return the proposal as plain values by the names in PROPOSED, with None for numbers that are not finite."""
         numbers = {
             "measured": self.measured,
             "expected": self.expected.value,
@@ -311,7 +314,7 @@ def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, date
 
 
 def _present_words(present: Schedule, dated: bool) -> str:
-    """Return in words, to be added to a change, when pulls come as it is; empty if that is unknown."""
+    """Return words for the end of a change on how often the replica pulls now; empty if that is unknown."""
     if not present.interval > 0:
         return ""
     return f" instead of {present.words(dated)}" if present.anchor is not None else (
@@ -325,7 +328,11 @@ def _requests(interval: float, dated: bool) -> str:
 
 
 def _intervals(replica: ReplicaRecord, dated: bool) -> list[float]:
-    """Return the intervals to try, the longest first: those that can be said and that the record is long enough for."""
+    """Return the intervals to try, the longest first: those that can be said, and that fit the record; perhaps none.
+
+    The record has 20 of them or more, and visits are at most 10 times as far apart. `dated` says that times are in
+    seconds since 1970.
+    """
     length = float(replica.cuts[-1] - replica.cuts[0])
     longest = length / FEWEST_PULLS
     # What is far below the distance of visits cannot be judged by what visits saw.
@@ -442,7 +449,10 @@ def propose(
 
 
 def row_metric(goal: Threshold) -> str:
-    """Return the metric of an observation's rows from which the metric of the goal follows."""
+    """Return the metric of an observation's rows from which that of the goal follows.
+
+    It is freshness if that is staleness, which is 1 less freshness, and else the same.
+    """
     return "freshness" if goal.metric == "staleness" else goal.metric
 
 

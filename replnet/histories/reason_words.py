@@ -121,7 +121,10 @@ class _Replica:
 
 
 def _reasons(replica: _Replica) -> Iterator[Reason]:
-    """Yield the reasons of a replica whose share of its stale time is worth telling, in no order."""
+    """Yield the reasons that make 5 % or more of the replica's stale time, in no order.
+
+    Beside a bad phase, what the best one leaves is only told from 20 % on.
+    """
     parts, phase, around = replica.parts, replica.phase, replica.around
     parts_by_kind = shares(parts, phase)
     # What the best phase leaves is worth a word only if it is much.
@@ -179,7 +182,10 @@ def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) 
 
 
 def _round_down(length: float, dated: bool) -> float:
-    """Return a round length of time that is about as long, or shorter: one of a clock's if `dated`, in seconds."""
+    """Return a round length of time, at most 1.25 times `length`: 1, 2 or 5 times a power of ten.
+
+    If it is `dated`, in seconds, it is one that a clock has, from a second to a day.
+    """
     if dated:
         return float(max((span for span in CLOCK_SPANS if span <= 1.25 * length), default=CLOCK_SPANS[0]))
     power = 10.0 ** math.floor(math.log10(length))
@@ -187,7 +193,7 @@ def _round_down(length: float, dated: bool) -> float:
 
 
 def _upstream(share: float, parts: StaleTime) -> Reason:
-    """Return the reason that a replica pulls from another one, itself stale for a `share` of the stale time."""
+    """Return the reason that a replica pulls from another one, stale as well for a `share` of its stale time."""
     words = (
         f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time "
         f"{parts.upstream} was stale as well."

@@ -103,12 +103,12 @@ class StaleTime:
 
     @cached_property
     def total(self) -> float:
-        """The time in which the replica was stale."""
+        """The time in which the replica was stale, from `start` to `end`."""
         return float(np.sum(self.until - self.begin))
 
     @cached_property
     def own(self) -> Floats:
-        """The stale time of each copy in which there was an update to be pulled."""
+        """The stale time of each copy from when the missed update could be pulled, without what it waited upstream."""
         return np.maximum(self.until - np.maximum(self.begin, self.available), 0.0)
 
     @cached_property
@@ -159,7 +159,7 @@ class StaleTime:
         return amount if amount > LEAST_DELAY * self.total else 0.0
 
     def share(self, amount: float) -> float:
-        """Return an amount of time as a share of the stale time; 0 if there is none."""
+        """Return an amount of time as a share of the replica's stale time; 0 if it was never stale."""
         return amount / self.total if self.total else 0.0
 
 
@@ -248,7 +248,10 @@ def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | No
 
 
 def _drift(parts: StaleTime, lock: Lock) -> float:
-    """Return by how much the phase of the pulls grows per unit of time; 0 if that may be chance, or visits cause it."""
+    """Return by how much the phase of the pulls grows per unit of time, below 0 if it shrinks; 0 if that may be chance.
+
+    A movement that is less than the time between visits counts as chance.
+    """
     times, phases = (amounts[parts.is_usual] for amounts in (parts.until, parts.waits))
     phases = np.unwrap(phases, period=lock.span)
     times = times - times.mean()

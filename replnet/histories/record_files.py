@@ -80,7 +80,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _begin(file: Path) -> str:
-    """Return the first 4096 letters of a file, or nothing if it is no text; raise a FieldError if there is no file."""
+    """Return the first 4096 bytes of a file as text, in which marks stand for what is not UTF-8.
+
+    Raise a FieldError if there is no such file, or if it cannot be read.
+    """
     try:
         mode = file.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -130,7 +133,10 @@ def _csv_table(file: Path) -> Any:
 
 
 def _json_record(name: str, data: Any, one_node: bool) -> Record:
-    """Return the record in data of JSON; raise a FieldError if it is none."""
+    """Return the record in data of JSON from the file `name`; raise a FieldError if it is none.
+
+    `one_node` says that a list of rows without nodes is of one node.
+    """
     import pandas as pd
 
     if is_arch_status(data):
@@ -144,7 +150,11 @@ def _json_record(name: str, data: Any, one_node: bool) -> Record:
 
 
 def _table_record(name: str, table: Any, one_node: bool) -> Record:
-    """Return the record in a table; raise a FieldError if it lacks a column, a value, or all rows."""
+    """Return the record in a DataFrame, with its columns by the names of COLUMNS; raise a FieldError if it lacks one.
+
+    It is raised too if a value is missing, or all rows. Without a column of nodes, all rows are of the node that the
+    file `name` is called after, if `one_node`, or if they have departures or changes.
+    """
     import pandas as pd
 
     lowered = {str(column).strip().lower(): column for column in table.columns}

@@ -108,7 +108,7 @@ def _number_at(held: SeenCopies, instants: Floats) -> Ints:
 
 
 def _number_by(held: SeenCopies, instants: Floats) -> Ints:
-    """Return how many updates a replica had at most at these instants: as many as at its next visit."""
+    """Return how many updates a replica had at most at these instants: as many as at its first visit from then on."""
     return held.number[np.searchsorted(held.before, instants, side="left") - 1]
 
 
