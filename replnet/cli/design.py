@@ -151,8 +151,7 @@ def _table(result: Design, limited: bool) -> None:
 
 
 def _rates(candidate: Candidate, unit: str | None) -> Iterator[str]:
-    """Yield each rate of a candidate with its name: `downloads every 2 h` if it is below one a minute, else as a
-    number.
+    """Yield each rate of a candidate with its name: a number, or `downloads every 2 h` if it is below one a minute.
 
     `unit` is the unit of time; None, in which case all are numbers, if it has no name.
     """

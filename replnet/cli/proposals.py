@@ -27,9 +27,7 @@ def print_proposals(observation: Observation, proposals: Proposals, most: int) -
     is_time = proposals.target.metric in DURATION_METRICS
 
     def value_text(value: float | None) -> str:
-        """Return a value of the target's metric as text, a length of time with its unit if there is one; empty for
-        None.
-        """
+        """Return a value of the target's metric as text, a length of time with its unit if any; empty for None."""
         if value is None:
             return ""
         return duration(value, observation.dated) if is_time else f"{value:.4f}"

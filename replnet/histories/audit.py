@@ -88,8 +88,7 @@ class Audit(TabularResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A DataFrame with a row per metric: the measured value, the ends of its interval, and each model's prediction.
-        """
+        """A DataFrame with a row per metric: the measured value, its interval, and what each model predicts."""
         import pandas as pd
 
         rows = [

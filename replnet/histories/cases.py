@@ -32,7 +32,7 @@ class Steps(NamedTuple):
     def of(cls, times: Floats, values: Floats) -> Steps:
         """Return the function that is values[i] from times[i] on, without the times at which it stays the same.
 
-        The times ascend, and none is given twice.
+        The times ascend.
         """
         changes = np.append(True, values[1:] != values[:-1])
         return cls(times[changes], values[changes])

@@ -231,8 +231,7 @@ def _observation_of_ages(visits: Visits) -> Observation:
 
 
 def _age_rows(visits: Visits, cuts: Floats | None, dated: bool) -> list[ObservedRow]:
-    """Return the rows of information ages, of the replicas that tell departures; arguments are those of `age_values`.
-    """
+    """Return the rows of information ages, of the replicas that tell departures; see `age_values`."""
     return [ObservedRow(*value, math.nan) for value in age_values(visits, cuts, dated)]
 
 

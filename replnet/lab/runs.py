@@ -90,7 +90,7 @@ def emulate(
 
 
 def _check_kinds(out: object, address: object, progress: object, watch: object) -> None:
-    """Raise FieldError for the first of these arguments of `emulate` that is neither None nor of its kind."""
+    """Raise FieldError for the first of these arguments of `emulate` that is neither None nor of the right type."""
     if out is not None:
         file_path("out", out)
     if address is not None and not isinstance(address, str):

@@ -104,7 +104,7 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def _longest_path(plan: Plan, replications: int) -> float:
-    """Return the longest horizon of a path, if so many have MOST_EVENTS together; 1 without any events."""
+    """Return the horizon, in model time, at which so many paths have MOST_EVENTS together; 1 without any events."""
     events_per_unit = float(work_of(plan).sum()) * max(replications, 1)
     return MOST_EVENTS / events_per_unit if events_per_unit else 1.0
 

@@ -176,7 +176,7 @@ class Network:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the tables that its sources were read from: columns that nothing is read from."""
+        """Notes, as sentences, on the tables that its sources were read from: which of their columns are not read."""
         from replnet.network.aggregate import AggregateShape
 
         tiers = getattr(self.spec, "tiers", ())

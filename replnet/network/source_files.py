@@ -32,7 +32,7 @@ def is_table(value: object) -> bool:
 
 
 def refuse(wrong: str, right: str) -> NoReturn:
-    """Raise the FieldsError of a single fault of a whole field."""
+    """Raise a FieldsError with one fault of a field as a whole: what is `wrong`, and what would be `right`."""
     raise FieldsError([((), wrong, right)])
 
 
@@ -75,7 +75,7 @@ class Frame:
             refuse(f"the table: {str(error).splitlines()[0][:200]}", "columns of numbers, or of texts")
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
+        """Return what errors call these rows, numbers from 0 on: "row 1" for the first."""
         return [f"row {row + 1}" for row in rows]
 
 
@@ -100,7 +100,7 @@ class ParquetFile:
         return [table.column(head) for head in heads]
 
     def _try(self, read: Callable[[], T]) -> T:
-        """Return `read()`; raise FieldsError if the file cannot be read."""
+        """Return what `read` returns; raise FieldsError if the file cannot be read."""
         import pyarrow as pa
 
         try:
@@ -109,7 +109,7 @@ class ParquetFile:
             refuse(f"{self.name}: cannot be read as Parquet", "a Parquet file, or a name that ends in .csv")
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
+        """Return what errors call these rows, numbers from 0 on: "row 1" for the first."""
         return [f"row {row + 1}" for row in rows]
 
 
@@ -140,7 +140,10 @@ class CsvFile:
         return next(csv.reader([first], delimiter=self._separator))
 
     def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names, as texts; raise FieldsError with the lines that have other columns."""
+        """Return the columns with these names, in this order, as texts; call `heads` first.
+
+        Raise FieldsError with the lines that have more or fewer columns, or if the file cannot be read.
+        """
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -156,7 +159,10 @@ class CsvFile:
         return [table.column(head) for head in heads]
 
     def _refuse_lines(self) -> None:
-        """Raise FieldsError with the first lines that have more or fewer values than heads, or bytes not in UTF-8."""
+        """Raise FieldsError with the first lines that have more or fewer values than heads, or bytes not in UTF-8.
+
+        Return if there are none.
+        """
         faults, count = list[Fault](), 0
         try:
             for line, row in self._rows():
@@ -193,7 +199,7 @@ class CsvFile:
                 line = reader.line_num + 1
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0: the lines in which they begin."""
+        """Return what errors call these rows, numbers from 0 on without the heads: "line 2", where the first begins."""
         wanted, lines = set(rows), dict[int, int]()
         for row, (line, _) in enumerate(islice(self._rows(), max(rows) + 2), -1):
             if row in wanted:

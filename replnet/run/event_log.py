@@ -193,7 +193,7 @@ class EventLog:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        """Write the waiting rows as a row group; if that fails, discard the log and raise FieldError."""
+        """Write the rows that wait, if any, as a row group; if that fails, discard the log and raise FieldError."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
@@ -251,7 +251,7 @@ class EventLog:
         self._output.discard()
 
     def _write_error(self, error: OSError) -> FieldError:
-        """Return the error of a log that cannot be written, with the reason."""
+        """Return the FieldError of a log that cannot be written, with the reason that `error` gives."""
         return FieldError("trace", f"{self._output.name} cannot be written: {error}", "name a place with room for it")
 
 

@@ -62,7 +62,10 @@ def kept_version(node: Node, version: str, clock: float | None = None, tag: str 
 
 
 def _found_in(where: InBody, body: bytes) -> str:
-    """Return the version that stands in a body where `where` says; raise VisitError if it does not."""
+    """Return the version in a body, where `where` says, by a pattern or a path in JSON.
+
+    Raise VisitError if there is none, or if the JSON is too large.
+    """
     text = body[:PATTERN_BYTES].decode("utf-8", "replace")
     if where.pattern is not None:
         match = re.search(where.pattern, text)

@@ -118,7 +118,7 @@ async def _output(command: Sequence[str], environment: Mapping[str, str]) -> byt
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """Return the first kilobytes of a stream, which is read to its end so that nobody waits for a reader."""
+    """Read a stream to its end, so that its writer need not wait, and return its first LONGEST_COMPLAINT bytes."""
     first = b""
     while chunk := await stream.read(1 << 16):
         first += chunk[: LONGEST_COMPLAINT - len(first)]
