@@ -189,7 +189,7 @@ class EdgeList:
 
     @cached_property
     def source_lines(self) -> tuple[str, ...]:
-        """All lines of the file, without line breaks, to be shown in errors."""
+        """The texts of all lines of the file, without line breaks, to be shown in errors."""
         return tuple(io.StringIO(self._text, newline=None).read().split("\n"))
 
     def _lines(self) -> Iterator[EdgeLine]:
