@@ -14,9 +14,7 @@ from contextvars import ContextVar
 from replnet.text import FieldError, InputError, span
 
 OUT_OF_TIME = "out of time"
-REASONABLE_SECONDS = (
-    8 * 3600.0
-)  # seconds, a night: work that takes longer needs a deadline, as nobody waits for it
+REASONABLE_SECONDS = 8 * 3600.0  # seconds, a night: work that takes longer needs a deadline, as nobody waits for it
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _UNTIL: ContextVar[float] = ContextVar("until", default=math.inf)  # of time.monotonic()

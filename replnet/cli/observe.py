@@ -86,9 +86,9 @@ def observe(
 
 
 def _latency_limit(text: str | None, dated: bool) -> float | None:
-    """Return the time in seconds that the `text` of an option has, None for None; raise FieldError if it is none.
+    """Return the time that the `text` of an option says, in seconds if the record is `dated`; None for None.
 
-    It has no unit if times are not `dated`, but plain numbers.
+    Raise FieldError if it is no time above 0, or has a unit while the times of the record are plain numbers.
     """
     if text is None:
         return None

@@ -154,8 +154,9 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
     Prometheus or of Arch Linux, the state of mirmon, load times of RSSAC002. `source` names the node that the others
     copy; unless given, it is the one called `source`. It may also be a file with the times of its updates, or
     REPOSITORY:PATH, a path in a git repository; the record is then REPOSITORY:PATH of replicas, and `left` may be a
-    regular expression that finds the instant at which the data left the source in their files. Raises a FieldError if
-    the nodes were not seen over the same time, or if the source had fewer than 2 changes in it.
+    regular expression that finds the instant at which the data left the source in their files. If nobody recorded the
+    source, there are information ages alone. Raises a FieldError if the nodes were not seen over the same time, or if
+    the source had fewer than 2 changes in it.
 
     >>> import pandas as pd
     >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 4) // 10) for t in range(600)]

@@ -150,10 +150,11 @@ def _json_record(name: str, data: Any, one_node: bool) -> Record:
 
 
 def _table_record(name: str, table: Any, one_node: bool) -> Record:
-    """Return the record in a DataFrame, with its columns by the names of COLUMNS; raise a FieldError if it lacks one.
+    """Return the record in a DataFrame, with its columns by the names of COLUMNS; `name` is that of its file.
 
-    It is raised too if a value is missing, or all rows. Without a column of nodes, all rows are of the node that the
-    file `name` is called after, if `one_node`, or if they have departures or changes.
+    Without a column of nodes, all rows are of the node that has the name of the file, if `one_node`, or if they have
+    departures or changes. Raise a FieldError if there is no column of times, or none of nodes, or no row, or if a row
+    lacks a value.
     """
     import pandas as pd
 

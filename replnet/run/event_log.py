@@ -58,7 +58,8 @@ def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> 
 def _open_output(trace: Trace) -> Iterator[_Output]:
     """Open a place for the bytes of a log during the block: a file of this name, or memory for a file that is open.
 
-    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written.
+    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written,
+    or that `trace` is no file.
     """
     if not isinstance(trace, str | os.PathLike) and not hasattr(trace, "write"):
         raise FieldError("trace", f"{short_repr(trace)} is no file", "the name of a file, or a file open for bytes")

@@ -145,11 +145,11 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
 
 
 def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": [a sentence], "error": ""}: the smallest rate or budget at which, by formula, the network has
-    the wanted freshness.
+    """Return {"answer": [a sentence], "error": "", "field": ""} with the smallest rate or budget for the wanted
+    freshness.
 
-    The sentence says so if no formula tells it. If the question makes no sense, the answer is empty, and "error" says
-    why. This process has a low priority from then on.
+    The sentence tells it by formula, or says that no formula does. If the question makes no sense, the answer is empty,
+    "error" says why, and "field" is the key of the field. This process has a low priority from then on.
     """
     from replnet.lab.inverse import predicted_size
 
@@ -165,12 +165,11 @@ def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def best_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": [a sentence], "error": ""}: the replicas and rates that serve most clients under the network's
-    bandwidth, by formula.
+    """Return {"answer": [a sentence], "error": "", "field": ""} with the replicas and rates that serve most clients.
 
-    The wanted freshness is kept, and what is left of the bandwidth serves clients (P2P eq. 30 to 34). The answer is
-    empty if the network has no bandwidth, is of a kind that cannot be optimised, or is wrong, for which "error" says
-    why. This process has a low priority from then on.
+    They are those by formula at which the wanted freshness is kept, and what is left of the network's bandwidth serves
+    clients (P2P eq. 30 to 34). The answer is empty if the network has no bandwidth, is of a kind that cannot be
+    optimised, or is wrong, for which "error" says why. This process has a low priority from then on.
     """
     from replnet.lab.inverse import Optimise, solve
 
