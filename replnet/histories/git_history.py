@@ -90,7 +90,8 @@ def _contents(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield the id of each object that `wanted` names on a line, "" if there is none, and what `stamp` finds in it.
 
-    One object is in memory at a time.
+    The latter is None if there is no stamp, or it finds nothing. One object is in memory at a time. `environment` is
+    that of git. Raise a FieldError if git cannot read its objects.
     """
     how = "--batch" if stamp is not None else "--batch-check"
     with subprocess.Popen(

@@ -64,7 +64,11 @@ def read_visits(record: RecordSource, source: str | None = None, stamp: str | No
 
 
 def _visits_of_record(record: Record, wanted: str | None, updates: Floats | None) -> Visits:
-    """Return the visits in a record; the source is the node `wanted`, with these `updates` unless they are None."""
+    """Return the visits in a record; the source is the node `wanted`, with these `updates` unless they are None.
+
+    `updates` are ascending instants, known apart from the record. Raise a FieldError if no row says what a node had, or
+    if there is no such source, or no replica.
+    """
     table, (times, notes) = (
         record.table,
         times_of_entries(record.name, placed_entries(record.name, record.table, "time"), None),

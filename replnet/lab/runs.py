@@ -58,7 +58,8 @@ def emulate(
     sources have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps
     the run for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called
     with the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU
-    if None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
+    if None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone. Raises
+    ValueError, mostly a FieldError, if an argument is wrong, or does not suit the network.
 
     >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> result.verdict, result.table.columns[:4].tolist()

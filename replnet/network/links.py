@@ -306,7 +306,8 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
     """Return links in columns, checked by `check`, which raises a ValidationError with all that is wrong.
 
     A list is checked link by link. Of links that are in columns already, the ends are checked all at once and the
-    attributes only of the first link of every sort. `info.context` may have the names of all nodes.
+    attributes only of the first link of every sort. `info.context` may have the names of all nodes. Raise FieldError
+    for a text or a mapping in the place of the list.
     """
     if isinstance(links, str | Mapping):
         links_meant = [_links_of(*link) for link in links.items()] if isinstance(links, Mapping) else [links]

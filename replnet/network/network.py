@@ -208,7 +208,7 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
     """Return the network that a user gave, with overrides of its fields, texts `key=value`, applied in turn.
 
     `given` is a Network, the name of one that comes with replnet, a file, or a NetworkX graph; a Network without
-    overrides is returned as it is. Raise DocumentError with all that is wrong.
+    overrides is returned as it is. Raise DocumentError with all that is wrong, or FieldError if it is none of these.
     """
     if isinstance(given, str | Path):
         return load(given, overrides)

@@ -190,7 +190,8 @@ class _Column:
         """Return the numbers in the column, in the unit of the network, and the faults of those that are wrong.
 
         A fault is an empty path, what is wrong with the file, line and column, and what would be right. There are some
-        of them if many numbers are wrong, and one that counts the rest.
+        of them if many numbers are wrong, and one that counts the rest. Raise FieldsError if the column is of another
+        type.
         """
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -74,7 +74,8 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 def _write_alone(file: Path) -> Iterator[None]:
     """Keep other processes from writing this file during the block, by a lock beside it.
 
-    Raises FieldError if one of them writes it, or if its name is wrong or its folder cannot be written.
+    Raises FieldError if its name is wrong or its folder does not exist, and InputError if another process writes it, or
+    if the folder cannot be written.
     """
     _check_name(file)
     with ExitStack() as locks:

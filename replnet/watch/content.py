@@ -86,7 +86,10 @@ def _found_in(where: InBody, body: bytes) -> str:
 
 
 def _instant(version: str) -> float:
-    """Return a version as seconds since 1970: a number of them, a date of ISO 8601, or one of an HTTP header."""
+    """Return a version as seconds since 1970: a number of them, a date of ISO 8601, or one of an HTTP header.
+
+    Raise VisitError if it is none of these.
+    """
     try:
         return float(version)
     except ValueError:

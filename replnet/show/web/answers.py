@@ -145,8 +145,7 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
 
 
 def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": [a sentence], "error": "", "field": ""} with the smallest rate or budget for the wanted
-    freshness.
+    """Return {"answer": [a sentence], "error": "", "field": ""} with the least rate or budget for the wanted freshness.
 
     The sentence tells it by formula, or says that no formula does. If the question makes no sense, the answer is empty,
     "error" says why, and "field" is the key of the field. This process has a low priority from then on.
