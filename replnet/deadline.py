@@ -14,9 +14,7 @@ from contextvars import ContextVar
 from replnet.text import FieldError, InputError, span
 
 OUT_OF_TIME = "out of time"
-REASONABLE_SECONDS = (
-    8 * 3600.0
-)  # budget_seconds, a night: work that takes longer needs a deadline, as nobody waits for it
+REASONABLE_SECONDS = 8 * 3600.0  # seconds, a night: work that takes longer needs a deadline, as nobody waits for it
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _UNTIL: ContextVar[float] = ContextVar("until", default=math.inf)  # of time.monotonic()
@@ -59,7 +57,7 @@ def within(budget: float | str | None) -> Iterator[None]:
 
 @contextmanager
 def within_reason(seconds: float = REASONABLE_SECONDS) -> Iterator[None]:
-    """End the work in the block after so many seconds, as a deadline does, unless it has a deadline of its own.
+    """Let `require_time` raise OutOfTime in the block after so many `seconds` (default: a night) without a deadline.
 
     That is for searches, of which nobody can say beforehand how many steps they take. A limit of a block around it
     counts if it is earlier.
@@ -117,14 +115,17 @@ def seconds_left() -> float | None:
 
 
 def require_reasonable(seconds: float, work: str) -> None:
-    """Raise UnreasonableError if work without a deadline may not take about so many `seconds`; `work` is its name."""
+    """Raise UnreasonableError if there is no deadline, and `work` would take longer than `reasonable_seconds`.
+
+    `seconds` says how long it takes, roughly, and `work` is its name in the message.
+    """
     if seconds_left() is None and seconds > reasonable_seconds():
         ways = "a budget, such as 10m, ends it then with what there is"
         raise UnreasonableError(f"{work} would take about {span(seconds)} ({ways})")
 
 
 def require_time() -> None:
-    """Raise OutOfTime if a deadline was set (`within`) and it is past, or a night without one (`within_reason`)."""
+    """Raise OutOfTime past the deadline that `within` has set, or if none is, past that of `within_reason`."""
     now = time.monotonic()
     if now > _UNTIL.get():
         raise OutOfTime

@@ -68,7 +68,7 @@ HEAVY = "infinite because {} is: ages have too heavy a tail"
 FAR_ENDS, SMALL_ERROR = (2.0**30, 2.0**60, math.inf), 1e-10  # ends of integrals to try, and the error that suffices
 ROUNDING = 1e-9  # share of an integral below which its error is not stated
 BLOCK = 20_000  # panels of (2) that are integrated at once
-MOST_TERMS = 1 << 20  # terms of (3); where held_share are more, values are taken in groups
+MOST_TERMS = 1 << 20  # terms of (3); where there are more, values are taken in groups
 COARSE = 1e-5  # error by groups, as a share: 5e-6 was the most seen in records of 40,000 intervals
 
 

@@ -108,10 +108,10 @@ def design(
 def _source_and_size(
     observed: Path | None, updates: str | None, replicas: int | None, unit: str | None
 ) -> dict[str, Any]:
-    """Return the updates and the number of replicas that are asked for, from a record if one is `observed`.
+    """Return `updates` and `replicas` by name, taken from a record if one is `observed`, else an empty dict.
 
-    The instants of its updates are written to a file beside the record, of which a trace in this `unit` is the law.
-    Raise FieldError if either is missing, or the updates are given twice.
+    The instants of the record's updates are written to a file beside it, of which a trace in this `unit` is the law;
+    its replicas count if no number is given. Raise FieldError if either is missing, or the updates are given twice.
     """
     if observed is None:
         for option, value in (("--updates", updates), ("--replicas", replicas)):
@@ -151,7 +151,10 @@ def _table(result: Design, limited: bool) -> None:
 
 
 def _rates(candidate: Candidate, unit: str | None) -> Iterator[str]:
-    """Yield each rate of a candidate by name, as `downloads every 2 h` if it is below one a minute, else a number."""
+    """Yield each rate of a candidate with its name: a number, or `downloads every 2 h` if it is below one a minute.
+
+    `unit` is the unit of time; None, in which case all are numbers, if it has no name.
+    """
     from replnet.lab.inverse import DIGITS
 
     for name, rate in candidate.built.rates_by_name.items():

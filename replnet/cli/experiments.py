@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,7 +254,14 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
         """Print on stderr the verdict of a finished sweep, and how long it took."""
         echo(f"{sweep.experiment.name}: {sweep.verdict or 'done'} in {span(seconds)}", err=True)
 
-    reproduction = reproduce(*names, quick=quick, out=folder, watching=_show_sweep, ended=report_sweep, **pool)
+    reproduction = reproduce(
+        *names,
+        quick=quick,
+        out=folder,
+        watching=partial(_show_sweep, address=pool.get("address")),
+        ended=report_sweep,
+        **pool,
+    )
     if form == "json":
         print_json([sweep_data(sweep) for sweep in reproduction.sweeps])
     elif form == "csv":

@@ -30,7 +30,7 @@ def require_table_ending(path: Path) -> None:
 
 
 def write_frame(table: DataFrame, path: Path) -> None:
-    """Write a DataFrame to a CSV or Parquet file, by the ending of its name, over one that is there."""
+    """Write a DataFrame to a CSV or Parquet file, by the ending of its name; a file that is there is replaced."""
     with output_file(path) as file:
         if is_parquet(path):
             table.to_parquet(file, index=False)
@@ -62,7 +62,7 @@ def print_csv(table: DataFrame) -> None:
 
 
 def with_date_texts(table: DataFrame) -> DataFrame:
-    """Return a table with its dates as texts such as 2026-01-01T12:00:00.000Z, None for a missing one."""
+    """Return a copy of a table whose dates are texts such as 2026-01-01T12:00:00.000Z, None for a missing one."""
     import numpy as np
 
     dates = {}
@@ -81,7 +81,7 @@ def plain_rows(table: DataFrame) -> list[dict[str, Any]]:
 
 
 def print_head(table: DataFrame, heads: Sequence[str]) -> None:
-    """Print the first rows of a DataFrame to stdout, under these heads, and how many more there are."""
+    """Print the first 10 rows of a DataFrame to stdout, under these heads, and how many more there are."""
     head_rows = with_date_texts(table.head(MOST_ROWS_SHOWN))
     cells = [[_cell_text(value) for value in row] for row in head_rows.itertuples(index=False)]
     more = len(table) - len(head_rows)

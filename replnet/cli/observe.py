@@ -66,7 +66,7 @@ def observe(
     from replnet.histories import COLUMNS, propose
     from replnet.histories import observe as measure
 
-    _latency_limit(within, True)  # before the record is read, which may take long
+    _latency_limit(within, None)  # before the record is read, which may take long
     with progress_lines("reading the record, and following every replica"):
         observation = measure([*files, *replicas], source, left=left)
     limit = _latency_limit(within, observation.dated)
@@ -85,23 +85,25 @@ def observe(
     return DIFFERS if proposals is not None and proposals.missed else FINE
 
 
-def _latency_limit(text: str | None, dated: bool) -> float | None:
+def _latency_limit(text: str | None, dated: bool | None) -> float | None:
     """Return the time in seconds that the `text` of an option has, None for None; raise FieldError if it is none.
 
-    It has no unit if times are not `dated`, but plain numbers.
+    It needs a unit if times are `dated`, and is a plain number if they are not; None if that is not known yet.
     """
     if text is None:
         return None
     limit = float(time_in(text, "s", "--within"))
     if not limit > 0:
         raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
-    if not dated and re.search("[a-z]", text):
+    if dated and not re.search("[a-z]", text):
+        raise FieldError("--within", f"{text!r} has no unit", f"a time such as {text}min")
+    if dated is False and re.search("[a-z]", text):
         raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
     return limit
 
 
 def _data(observation: Observation, proposals: Proposals | None) -> dict[str, Any]:
-    """Return an observation, and the proposals if there are any, as JSON has it."""
+    """Return an observation, and the proposals unless they are None, as the data that is printed as JSON."""
     data = {
         "start": observation.start,
         "end": observation.end,
@@ -129,7 +131,7 @@ def _replica_data(observation: Observation, name: str) -> dict[str, Any]:
 
 
 def _main_reason(observation: Observation, name: str) -> str:
-    """Return the main reason for which a replica was stale, in a few words; empty if it was as good as fresh."""
+    """Return the main reason for which the replica `name` was stale, in a few words; empty if it was fresh for 99 %."""
     fresh = observation.rows_of(name)["freshness"]["measured"]
     reasons = observation.reasons[name]
     return reasons[0].brief if reasons and fresh < FRESH_ENOUGH else ""
@@ -196,7 +198,7 @@ def _visit_words(observation: Observation) -> str:
 
 
 def _line(observation: Observation, group: str) -> list[str]:
-    """Return the texts of a replica, or of clients, in the order of TABLE_HEADS."""
+    """Return the cells of a replica's line, or of that of a group of clients, in the order of TABLE_HEADS."""
     from replnet.histories import LATENCY, span_text
 
     rows, dated = observation.rows_of(group), observation.dated
@@ -209,7 +211,7 @@ def _line(observation: Observation, group: str) -> list[str]:
         return "never" if value is None else write_value(value)
 
     def time(value: float) -> str:
-        """Return a length of time as text."""
+        """Return a length of time as text, with a unit if the record has dates."""
         return span_text(value, dated) if value else "0"
 
     lags = [text(metric, time) for metric in LAGS]
@@ -231,7 +233,10 @@ def _range(row: Row | None) -> str:
 
 
 def _print_reasons(observation: Observation, most: int) -> None:
-    """Print in sentences why replicas were stale, of at most so many, the worst first; the same is said once."""
+    """Print in sentences why the `most` least fresh replicas were stale, and how many more there are, by main reason.
+
+    Replicas that were fresh for 99 % of the time are left out.
+    """
     from replnet.histories import Reason, percent
 
     explained: list[tuple[str, tuple[Reason, ...]]] = []
@@ -271,7 +276,10 @@ def _notes(observation: Observation) -> Iterator[str]:
 
 
 def _with_groups(doubt: str, groups: list[str], count: int) -> str:
-    """Return a doubt with the groups that it is about: by name if there are few, not at all if they are all."""
+    """Return a doubt after the names of the groups that it is about, or after their number if they are more than 3.
+
+    It stands alone if they are as many as the replicas, `count`.
+    """
     if len(groups) >= count:
         return doubt
     if len(groups) > MOST_NAMED:

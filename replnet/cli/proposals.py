@@ -16,18 +16,21 @@ PROPOSAL_HEADS = ("replica", "would be", "95 % interval", "emulated", "requests"
 
 
 def print_proposals(observation: Observation, proposals: Proposals, most: int) -> None:
-    """Print what to change for the target, at most so many proposals, and the lines of cron and timers that do it."""
+    """Print the first `most` proposals for the target, and lines of cron and of systemd timers that make such pulls."""
     text, replicas = proposals.target.text, len(observation.copies)
     missed = sum(name in observation.copies for name in proposals.missed)
     if not missed:
         echo(f"\nEvery replica meets {text}: there is nothing to change.")
+        return
+    if not proposals.found:
+        echo(f"\n{missed} of {count_text(replicas, 'replica')} miss {text}. The record is too short for proposals.")
         return
     verb = "misses" if missed == 1 else "miss"
     echo(f"\n{missed} of {count_text(replicas, 'replica')} {verb} {text}. What would do:\n")
     is_time = proposals.target.metric in DURATION_METRICS
 
     def value_text(value: float | None) -> str:
-        """Return a value of the target's metric as text, empty for None."""
+        """Return a value of the target's metric as text, a length of time with its unit if any; empty for None."""
         if value is None:
             return ""
         return duration(value, observation.dated) if is_time else f"{value:.4f}"
@@ -46,7 +49,10 @@ def print_proposals(observation: Observation, proposals: Proposals, most: int) -
 
 
 def _print_timers(proposals: list[Proposal]) -> None:
-    """Print the lines of cron and of systemd timers for these proposals, which have schedules; the same are one."""
+    """Print the lines of cron and of systemd timers for these proposals, those of equal lines together.
+
+    Proposals without a schedule, or with one that no line of cron can say, are left out.
+    """
     names: dict[tuple[str, str], list[str]] = {}
     for proposal in proposals:
         if proposal.schedule is not None and proposal.schedule.cron:

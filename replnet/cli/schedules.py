@@ -130,7 +130,10 @@ def write_rates(file: Path, output: Path | None, unit: str | None, form: str) ->
 
 
 def _print_rates(table: Any, output: Path | None) -> None:
-    """Print the first rates of many elements, unless they are in a file, and a summary of them, to stdout."""
+    """Print the first 10 rates of a table of `change_rates`, and a summary, to stdout.
+
+    The rates are left out if `output` names the file that they are in.
+    """
     about = table.attrs
     per = "a unit of time" if about["unit"] is None else f"a {WORDS[about['unit']]}"
     if output is None:

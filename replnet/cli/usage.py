@@ -102,7 +102,7 @@ def _name(param: click.Parameter) -> str:
 
 
 def _right_value(param: click.Parameter, ctx: click.Context | None) -> str:
-    """Return what may be given for a parameter: by its type, by its help, or by how its command is called."""
+    """Return in words what may be given for a parameter: by its type, by its help, or by how its command is called."""
     kind = param.type
     if isinstance(kind, click.Choice):
         return f"one of {', '.join(map(str, kind.choices))}"
@@ -115,7 +115,7 @@ def _right_value(param: click.Parameter, ctx: click.Context | None) -> str:
 
 
 def _range_words(kind: Any) -> str:
-    """Return which numbers a type of numbers accepts."""
+    """Return in words which numbers a type of Click accepts, such as "a whole number from 1 to 9"."""
     words = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     if low is not None and high is not None:

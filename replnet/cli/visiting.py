@@ -67,7 +67,7 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
 
 
 def pace_text(fleet: Fleet) -> str:
-    """Return how many nodes of a fleet are visited how often, and how often a host at most."""
+    """Return in words how many nodes a fleet has, how often each is visited, and how often a host is at most."""
     paces = dict.fromkeys(duration(node.every or fleet.every, True) for node in fleet.nodes.values())
     every, gap = " or ".join(paces), duration(fleet.gap, True)
     return f"{count_text(len(fleet.nodes), 'node')}, each every {every}, and a host at most every {gap}"

@@ -88,7 +88,7 @@ class Audit(TabularResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The measured value of each metric with its interval, and what each model predicts, as a DataFrame."""
+        """A DataFrame with a row per metric: the measured value, its interval, and what each model predicts."""
         import pandas as pd
 
         rows = [

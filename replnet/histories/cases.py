@@ -30,7 +30,10 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, times: Floats, values: Floats) -> Steps:
-        """Return the function with these values from these times on, without the times at which it stays the same."""
+        """Return the function that is values[i] from times[i] on, without the times at which it stays the same.
+
+        The times ascend.
+        """
         changes = np.append(True, values[1:] != values[:-1])
         return cls(times[changes], values[changes])
 

@@ -111,7 +111,7 @@ class ChangeRate(TabularResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The estimates as a DataFrame: estimator, rate, its interval, and the bias, measured and predicted."""
+        """The estimates as a DataFrame: estimator, rate, ends of its interval, and the bias, measured and predicted."""
         import pandas as pd
 
         rows = [

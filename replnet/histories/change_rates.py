@@ -99,11 +99,12 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
 def likeliest_rates(element: Ints, lengths: Floats, changed: Any, count: int) -> Floats:
     """Return the rate of changes of each of `count` elements, 0 for those without visits, from what visits saw, (1).
 
-    Visits are three arrays: the number of the element, the time since the visit before, and if it saw a change.
+    Visits are three arrays: the number of the element, the time since the visit before, and a mask of those that saw a
+    change. Rates are per unit of these times.
     """
 
     def total(values: Any, of: Any = slice(None)) -> Floats:
-        """Return the sum of values, one per visit, for each element."""
+        """Return the sum of values for each element; there is one value for each visit in `of`, by default for all."""
         return np.asarray(np.bincount(element[of], values, count), dtype=float)
 
     visits, time = np.bincount(element, minlength=count), total(lengths)

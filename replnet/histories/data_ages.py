@@ -35,7 +35,11 @@ NOTE_ONCE = "one visit: its age at that instant"
 
 @final
 class AgeValue(NamedTuple):
-    """The value of a `metric` of the data of a replica (`group`): a measured estimate, and bounds of the true value."""
+    """The value of a `metric` of a replica (`group`): a measured estimate, and bounds of the true value.
+
+    The metric is the mean information age, in the unit of the record's times, or the share of time in which the age was
+    above some limit. Both bounds are the estimate if nothing is uncertain.
+    """
 
     group: str
     metric: str
@@ -45,10 +49,11 @@ class AgeValue(NamedTuple):
 
 
 def age_values(visits: Visits, cuts: Floats | None, dated: bool) -> Iterator[AgeValue]:
-    """Yield the mean information age of every replica that tells, and the shares of time in which it was above some t.
+    """Yield the mean information age of every replica that tells, and the shares of time in which it was above limits.
 
     `cuts` are the instants between batches of the time that is measured, its begin and end included; None stands for
-    the time from the first visit of a replica to its last. `dated` says that times are in seconds since 1970.
+    the time from the first visit of a replica to its last. `dated` says that times are in seconds since 1970. Nothing
+    comes of replicas that do not say of each visit when their data left the source.
     """
     ages = [np.maximum(visits.nodes[name][0] - left, 0.0) for name, left in visits.departures.items()]
     limits = _limits(np.concatenate(ages), dated) if ages else {}
@@ -65,7 +70,10 @@ def age_values(visits: Visits, cuts: Floats | None, dated: bool) -> Iterator[Age
 
 
 def _values_at_once(name: str, age: float, limits: dict[str, float]) -> Iterator[AgeValue]:
-    """Yield the values of a replica that was visited once, when its data had this age."""
+    """Yield the values of the replica `name`, visited once, when its data had this age, without intervals.
+
+    `limits` has the ages above which a share of time is told, by metric: 1 if the age is above that, else 0.
+    """
     values = {INFORMATION_AGE: age} | {metric: float(age > limit) for metric, limit in limits.items()}
     for metric, value in values.items():
         yield AgeValue(name, metric, Estimate(value, math.nan, 1, doubt=NOTE_ONCE), value, value)
@@ -105,9 +113,9 @@ def _age_integrals(times: Floats, departures: Floats, cuts: Floats, limit: float
 
 
 def _limits(ages: Floats, dated: bool) -> dict[str, float]:
-    """Return the limits of ages that are worth a row, by the name of their metric.
+    """Return the limits of ages that are worth a row, by the name of their metric, such as older(1h): 3600.0.
 
-    They are round times near QUANTILES of `ages`; round numbers, where times are no dates.
+    They are round times near QUANTILES of `ages`; round numbers, where times are no dates (`dated`).
     """
     limits = {}
     for age in np.quantile(ages, QUANTILES).tolist():

@@ -102,7 +102,11 @@ def _instant(place: str, stamp: str | None) -> float:
 
 
 def _changes(text: str, stamp: re.Pattern[str] | None) -> list[PathChange]:
-    """Return the commits that changed a path, given as REPOSITORY:PATH; raise a FieldError if there are none."""
+    """Return the commits that changed a path, given as REPOSITORY:PATH, in the order of their times.
+
+    `stamp` finds the instant in each file at which its data left the source; None looks for none. Raise a FieldError if
+    there is no such repository, or no such commit.
+    """
     place = git_place(text)
     if place is None:
         raise FieldError(text, "names no git repository", RIGHT)

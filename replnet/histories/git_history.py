@@ -74,7 +74,10 @@ def path_changes(repository: Path, path: str, stamp: re.Pattern[str] | None = No
 
 
 def _log(repository: Path, environment: dict[str, str], head: str, path: str) -> list[str]:
-    """Return a line for each commit that changed a path, latest first: its time, in seconds since 1970, and its id."""
+    """Return a line "TIME ID" for each commit up to `head` that changed `path`, latest first, in seconds since 1970.
+
+    `environment` has the variables with which git reads no more than objects. Raise a FieldError if git fails.
+    """
     log = _git(
         repository, environment, "--literal-pathspecs", "log", "--first-parent", "--format=%ct %H",
         "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", head, "--", path,
@@ -87,7 +90,8 @@ def _contents(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield the id of each object that `wanted` names on a line, "" if there is none, and what `stamp` finds in it.
 
-    One object is in memory at a time.
+    The latter is None if there is no stamp, or it finds nothing. One object is in memory at a time. `environment` is
+    that of git. Raise a FieldError if git cannot read its objects.
     """
     how = "--batch" if stamp is not None else "--batch-check"
     with subprocess.Popen(
@@ -142,13 +146,13 @@ def _borrowed_objects(repository: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _environment(variables: dict[str, str]) -> dict[str, str]:
-    """Return the environment in which git is started: nothing of the caller's that steers it, and these variables."""
+    """Return the environment in which git is started: the caller's without what steers git, and these `variables`."""
     callers = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in VARIABLES_KEPT}
     return {**callers, **SAFE_ENVIRONMENT, **variables}
 
 
 def _command(repository: Path, *arguments: str) -> list[str]:
-    """Return the command that runs git in a repository, so that it starts no monitor and speaks no protocol."""
+    """Return the command that runs git in a repository with these arguments, and without monitors and protocols."""
     return ["git", "-C", str(repository), "-c", "protocol.allow=never", "-c", "core.fsmonitor=false", *arguments]
 
 

@@ -32,7 +32,11 @@ class Latencies(NamedTuple):
 
 
 def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, end: float) -> Latencies:
-    """Return how long the updates that were first seen from `start` to `end` took to come to all of these replicas."""
+    """Return how long updates took to come to all of these replicas, of those first seen after `start` and by `end`.
+
+    An update that did not come to all has an infinite latency as measured, and at most; one that was there before the
+    source was first visited has an infinite one at most.
+    """
     inside = np.flatnonzero((updates.seen > start) & (updates.seen <= end))
     number, first = inside + 1, updates.seen[inside]
     arrived = np.max([held.first_with(number, held.seen) for held in copies], axis=0)
@@ -43,6 +47,9 @@ def latencies(updates: SeenUpdates, copies: Sequence[SeenCopies], start: float, 
 
 
 def _last_without(held: SeenCopies, number: Ints) -> Floats:
-    """Return when a replica was last visited without the update of each `number`; minus infinity if it never was."""
+    """Return when a replica was last visited without the update of each `number`: minus infinity if it always had that.
+
+    For an update that never came it is the last visit.
+    """
     before = held.first_with(number, held.before)
     return np.where(np.isposinf(before), held.last_visit, before)

@@ -49,7 +49,11 @@ def arch_status(name: str, data: dict[str, Any]) -> Record:
 
 
 def _arch_checks(name: str, mirror: dict[str, Any], last_check: Any) -> Iterator[dict[str, Any]]:
-    """Yield a row for each check of a mirror: those of its logs, or else the one that the status is of."""
+    """Yield a row, by the names of `COLUMNS`, for each check of a mirror: those of its logs, or else its last one.
+
+    `last_check` is when all mirrors were checked, for one that does not say. Raise a FieldError, which names `name`, if
+    there is no time, or the logs are none.
+    """
     logs = mirror.get("logs")
     if logs is None:
         logs = [{"check_time": mirror.get("last_check") or last_check, "last_sync": mirror.get("last_sync")}]
@@ -72,7 +76,10 @@ def is_mirmon_state(lines: list[str]) -> bool:
 
 
 def mirmon_state(name: str, lines: list[str]) -> Record:
-    """Return the last probes of all mirrors in a state file of mirmon; raise a FieldError that names the wrong line."""
+    """Return the last good probe of each mirror in a state file of mirmon, and the last probe if that was a failure.
+
+    `lines` are those of the file `name`. Raise a FieldError that names the line if one has not seven fields.
+    """
     rows, days = list[dict[str, Any]](), dict[str, Counter[str]]()
     for number, line in enumerate(lines, 1):
         fields = line.split()

@@ -38,7 +38,7 @@ SOURCE = "source"
 
 
 def is_prometheus_answer(data: Any) -> bool:
-    """Whether an object of JSON is an answer of Prometheus, be it an error."""
+    """Whether data of JSON is an answer of Prometheus; one that tells of an error is too."""
     return isinstance(data, dict) and "status" in data and ("data" in data or "errorType" in data)
 
 
@@ -107,7 +107,11 @@ def _instant_unit(times: Floats, values: Floats) -> str | None:
 
 
 def _sample_cells(value: float, unit: str | None) -> dict[str, Any]:
-    """Return the cells of a sample: the version, or the instant, counted in `unit`; a fault if it is no number."""
+    """Return the cells of a sample's row, besides time and node: its `version`, its departure `left`, or a `fault`.
+
+    The value is a version if `unit` is None, else the departure in that unit since 1970, which is told in seconds; it
+    is a fault if it is no number.
+    """
     if not math.isfinite(value):
         return {"fault": f"the sample is {value}"}
     return {"version": f"{value:.17g}"} if unit is None else {"left": value * UNITS[unit]}
@@ -117,15 +121,16 @@ def _sample_cells(value: float, unit: str | None) -> dict[str, Any]:
 
 
 def is_load_time(text: str) -> bool:
-    """Whether a text is YAML of RSSAC002, of this metric or of another."""
+    """Whether a text, the begin of a file or all of it, is YAML of RSSAC002, of any of its metrics."""
     keys = {line.partition(":")[0] for line in text[:4000].splitlines() if not line.startswith((" ", "\t"))}
     return {"service", "metric", "start-period"} <= keys
 
 
 def load_times(files: Iterable[Path]) -> Record:
-    """Return what root servers served when, by their load times in files of RSSAC002, and the source of it all.
+    """Return what root servers served when, by their load times in files of RSSAC002.
 
-    Raise a FieldError if one is of another metric, or lacks what it should have.
+    The serials of a day are rows of a node `source` too, at equal distances. Raise a FieldError if a file is of another
+    metric, or lacks what it should have.
     """
     days = [_load_time_day(file) for file in files]
     serials: dict[tuple[float, float], set[int]] = {}
@@ -154,7 +159,10 @@ def load_times(files: Iterable[Path]) -> Record:
 
 
 def _load_time_day(file: Path) -> tuple[str, str, tuple[float, float], dict[int, float]]:
-    """Return the name of a file of RSSAC002, its service, the begin and end of its day, and the seconds by serial."""
+    """Return the name of a file of RSSAC002, its service, the begin and end of its day, and the seconds by serial.
+
+    Begin and end are in seconds since 1970. Raise a FieldError if it is of another metric, or lacks or garbles a value.
+    """
     name, data = str(file), read_yaml(file).data
     metric = data.get("metric")
     if metric != "load-time":

@@ -98,7 +98,8 @@ class Observation(TabularResult):
     of visits by node. `found` has a row for each metric of a replica or of clients, and `notes` are texts on the
     record. By replica, `copies` has what it held in turn, and `reasons` why it was stale, the main reason first;
     `updates` has when the source changed, as far as visits saw. `visit_gap` is the usual time between two visits of a
-    node, 0 for a record of changes.
+    node, 0 for a record of changes. If nobody recorded the source, `found` has information ages alone, from the first
+    visit of any replica to the last, and there are no changes, copies and reasons.
     """
 
     start: float
@@ -124,16 +125,16 @@ class Observation(TabularResult):
 
     @property
     def replicas(self) -> list[str]:
-        """The names of the replicas, the least fresh first."""
+        """The names of the replicas, the least fresh first; empty if nobody recorded the source."""
         freshness = {row.group: row.estimate.value for row in self.found if row.metric == "freshness"}
         return sorted(self.copies, key=lambda name: freshness[name])
 
     def rows_of(self, group: str) -> dict[str, dict[str, Any]]:
-        """Return the rows of a group, a replica or clients, as dicts by the names in COLUMNS; by metric."""
+        """Return the rows of a group, a replica or clients, by metric, as dicts by the names in COLUMNS."""
         return {row.metric: row.data() for row in self.found if row.group == group}
 
     def count_within(self, latency: float) -> int:
-        """Return for how many replicas the median publication latency is at most `latency`."""
+        """Return for how many replicas the median publication latency is at most `latency`, in the times' unit."""
         return sum(row.metric == LATENCY and row.group in self.copies and row.estimate.value <= latency
                    for row in self.found)  # fmt: skip
 
@@ -153,8 +154,9 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
     Prometheus or of Arch Linux, the state of mirmon, load times of RSSAC002. `source` names the node that the others
     copy; unless given, it is the one called `source`. It may also be a file with the times of its updates, or
     REPOSITORY:PATH, a path in a git repository; the record is then REPOSITORY:PATH of replicas, and `left` may be a
-    regular expression that finds the instant at which the data left the source in their files. Raises a FieldError if
-    the nodes were not seen over the same time, or if the source had fewer than 2 changes in it.
+    regular expression that finds the instant at which the data left the source in their files. If nobody recorded the
+    source, there are information ages alone. Raises a FieldError if the nodes were not seen over the same time, or if
+    the source had fewer than 2 changes in it.
 
     >>> import pandas as pd
     >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 4) // 10) for t in range(600)]
@@ -212,7 +214,7 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
 
 
 def _observation_of_ages(visits: Visits) -> Observation:
-    """Return how old the data of replicas was, each from its first visit to its last, if there is no source."""
+    """Return the observation of how old the data of replicas was, over all visits, if there is no source."""
     start = min(float(instants[0]) for instants, _ in visits.nodes.values())
     end = max(float(instants[-1]) for instants, _ in visits.nodes.values())
     return Observation(
@@ -230,12 +232,12 @@ def _observation_of_ages(visits: Visits) -> Observation:
 
 
 def _age_rows(visits: Visits, cuts: Floats | None, dated: bool) -> list[ObservedRow]:
-    """Return the rows of information ages, of the replicas that say when their data left the source."""
+    """Return the rows of information ages, of the replicas that tell departures; see `age_values`."""
     return [ObservedRow(*value, math.nan) for value in age_values(visits, cuts, dated)]
 
 
 def _failure_notes(visits: Visits, dated: bool) -> Iterator[str]:
-    """Return notes on visits that failed, by node: how many, when, and why."""
+    """Return notes on visits that failed, by node: how many, when, and why; with dates if `dated`."""
     answered = {node: instants for node, (instants, _) in visits.nodes.items()}
     return failure_notes(fault_times(visits.faults), answered, fault_causes(visits.faults), dated)
 
@@ -306,7 +308,7 @@ def _quantile_rows(cases: Cases, name: str, start: float, end: float) -> Iterato
 
 
 def _latency_row(group: str, times: Latencies) -> ObservedRow:
-    """Return the row of the publication latency of a group, one replica or all, from that of every update."""
+    """Return the row of a group's publication latency, the median over all updates; `times` has that of each update."""
     measured, least, most = times.medians()
     return ObservedRow(
         group, LATENCY, Estimate(measured, math.nan, 1, doubt=NOTE_QUANTILE), least, most, math.nan,

@@ -24,7 +24,7 @@ import numpy as np
 from replnet.histories.audit import BATCHES, estimates
 from replnet.histories.held_copies import StalenessSums, stretches_of, sums_between
 from replnet.histories.history import DAY
-from replnet.histories.locked_clocks import clock
+from replnet.histories.locked_clocks import clock, phase_lock
 from replnet.histories.observing import Observation
 from replnet.histories.time_words import span_text
 from replnet.lab.inverse import read_target
@@ -62,23 +62,34 @@ PRECISION = 0.005  # half-width of what is emulated
 @final
 @dataclass(frozen=True)
 class Schedule:
-    """Pulls every `interval`, one of them at the instant `anchor`; None if they come at no stated times."""
+    """A schedule of pulls every `interval`, one of them at the instant `anchor`; None if they come at no stated times.
+
+    If `dated`, both are in seconds, the anchor since 1970.
+    """
 
     interval: float
     anchor: float | None = None
+    dated: bool = True
 
     def instants(self, start: float, end: float, shift: float = 0.0) -> Floats:
-        """Return the instants of pulls, `shift` later than stated, from the last one before `start` until `end`."""
+        """Return the instants of pulls, `shift` later than stated, from the last one not after `start` until `end`.
+
+        Pulls at no stated times are put at the multiples of the interval.
+        """
         first = (self.anchor or 0.0) + shift
         first += self.interval * math.floor((start - first) / self.interval)
         return np.asarray(first + self.interval * np.arange(math.floor((end - first) / self.interval) + 1))
 
-    def words(self, dated: bool) -> str:
-        """Return the pulls as a person would say them, such as "every 6 h, at 02:05, 08:05, 14:05 and 20:05 UTC"."""
-        every = "daily" if dated and self.interval == DAY else f"every {span_text(self.interval, dated)}"
-        if self.anchor is None or (dated and self.interval not in SAID_BY_CRON):
+    def words(self) -> str:
+        """Return the pulls as a person would say them, such as "every 6 h, at 02:05, 08:05, 14:05 and 20:05 UTC".
+
+        `dated` says that times are in seconds since 1970; else they have no unit, and stated times are told as a
+        remainder.
+        """
+        every = "daily" if self.dated and self.interval == DAY else f"every {span_text(self.interval, self.dated)}"
+        if self.anchor is None or (self.dated and self.interval not in SAID_BY_CRON):
             return every
-        if not dated:
+        if not self.dated:
             return f"{every}, {self.anchor % self.interval:.5g} after its multiples"
         *rest, last = [f"{hour:02}:{minute:02}" for hour, minute in _clock_times(self)]
         if len(rest) >= MOST_TIMES:
@@ -88,7 +99,7 @@ class Schedule:
     @property
     def cron(self) -> str:
         """The five fields of a line of cron that says these pulls, in UTC; empty if no line can."""
-        if self.interval not in SAID_BY_CRON:
+        if not self.dated or self.interval not in SAID_BY_CRON:
             return ""
         times = _clock_times(self)
         if self.interval < HOUR:
@@ -98,7 +109,12 @@ class Schedule:
 
     @property
     def timer(self) -> str:
-        """The line of a systemd timer that says these pulls, such as `OnCalendar=*-*-* 14:05:00 UTC`."""
+        """The line of a systemd timer that says these pulls, if times are in seconds: `OnCalendar=*-*-* 14:05:00 UTC`.
+
+        Pulls at no stated times come so long after the last: `OnUnitActiveSec=600s`.
+        """
+        if not self.dated:
+            return ""
         if self.anchor is None:
             return f"OnUnitActiveSec={self.interval:.0f}s"
         times = _clock_times(self)
@@ -109,7 +125,10 @@ class Schedule:
 
 
 def _clock_times(schedule: Schedule) -> list[tuple[int, int]]:
-    """Return hours and minutes of the pulls of a day, in ascending order, each rounded to the minute."""
+    """Return the (hour, minute) in UTC of the pulls of a day, in ascending order, each rounded to the minute.
+
+    Pulls at no stated times are taken to begin at midnight.
+    """
     seconds = np.arange(schedule.anchor or 0.0, (schedule.anchor or 0.0) + DAY - MINUTE / 2, schedule.interval)
     minutes = sorted({round(second / MINUTE) % 1440 for second in seconds.tolist()})
     return [divmod(minute, 60) for minute in minutes]
@@ -136,35 +155,44 @@ class ReplicaRecord:
 
     @cached_property
     def delay(self) -> float:
-        """The least time that an update took to arrive, 0 or more; 0 if pulls follow updates at about one distance.
+        """The least time that an update took to arrive, 0 or more; 0 if the source and the arrivals keep locked clocks.
 
         Then a delay cannot be told from the time until the next pull.
         """
-        if not self.waits.size:
+        enough = min(self.updates.size, self.arrivals.size) >= FEWEST_PULLS
+        clocks = (
+            [clock(np.unique(times), 4 * self.visited) for times in (self.updates, self.arrivals)] if enough else []
+        )
+        of_source, of_arrivals = clocks or (None, None)
+        if of_source is not None and of_arrivals is not None and phase_lock(of_source, of_arrivals) is not None:
             return 0.0
-        early, late = np.quantile(self.waits, MIDDLE)
-        return max(float(self.waits.min()), 0.0) if late > 2 * early else 0.0
+        return max(float(self.waits.min()), 0.0) if self.waits.size else 0.0
 
     @cached_property
     def schedule(self) -> Schedule:
         """The pulls as they are: by their clock, if they keep one, else as often as the waits of updates tell.
 
         Updates wait half an interval in the middle, however many pulls found nothing and were not seen. Where they wait
-        much less than an interval of the clock of the arrivals, that is only the source's.
+        much less than an interval of the clock of the arrivals, that is only the source's. The interval is NaN if there
+        is neither a clock nor a wait.
         """
         by_waits = max(2 * (float(np.median(self.waits)) - self.delay), self.visited) if self.waits.size else math.nan
         beat = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
         if beat is None or beat.period <= 2 * self.visited or by_waits < beat.period / 2:
-            return Schedule(by_waits)
+            return Schedule(by_waits, None, self.dated)
         # A clock that strays by less than an interval in twenty over the record keeps the time of the day.
         strays = np.abs(np.array(SAID_BY_CRON) - beat.period) * int(beat.beats[-1])
         nearest = int(np.argmin(strays))
         period = SAID_BY_CRON[nearest] if strays[nearest] < beat.period / 20 else beat.period
-        return Schedule(period, float(np.median(self.arrivals - period * beat.beats)))
+        return Schedule(period, float(np.median(self.arrivals - period * beat.beats)), self.dated)
 
     @cached_property
     def slack(self) -> float:
-        """How far pulls at stated times may come before or after these: as far as most were seen to, in all."""
+        """The length of time within which a pull at a stated time may come, around that.
+
+        It is the distance in which the middle 90 % of arrivals are early or late by the present schedule, but at least
+        the time between visits, and just that if the replica pulls at no stated times.
+        """
         present = self.schedule
         if present.anchor is None:
             return self.visited
@@ -172,10 +200,11 @@ class ReplicaRecord:
         return max(float(np.subtract(*np.quantile(off, MIDDLE[::-1]))), self.visited)
 
     def values(self, schedule: Schedule, target: Threshold, cuts: Floats) -> tuple[Estimate, Floats]:
-        """Return the value of the target's metric between the first and the last of `cuts`, if pulls were so.
+        """Return the estimate of the target's metric by a `schedule`, and how far it meets the target in 8 cases each.
 
-        It is an estimate, the mean over phases or over the slack of stated times, and the margins that it has at each
-        of these, above 0 where they meet the target. The interval of the estimate is that of batches between `cuts`.
+        Pulls are shifted within their interval, or within the slack of stated times; the estimate is that of the mean
+        over these shifts. It covers the time from the first of `cuts` to the last, and its interval is that of batches
+        between them. Margins are 0 or more where the target is met.
         """
         width = schedule.interval if schedule.anchor is None else min(self.slack, schedule.interval)
         shifts = ((np.arange(FEW_PHASES) + 0.5) / FEW_PHASES - 0.5) * width
@@ -186,7 +215,10 @@ class ReplicaRecord:
         return self._value(mean, lengths, target, ""), np.array(margins)
 
     def _value(self, sums: StalenessSums, lengths: Floats, target: Threshold, doubt: str) -> Estimate:
-        """Return the estimate of the target's metric from batches of these lengths, without an interval for a doubt."""
+        """Return the estimate of the target's metric from sums in batches of these lengths.
+
+        `doubt` is a text on why it has no confidence interval; empty if it has one.
+        """
         by_metric = estimates(sums, lengths, doubt)
         if target.metric != "freshness":
             return by_metric[target.metric]
@@ -194,13 +226,14 @@ class ReplicaRecord:
         return replace(share, value=1 - share.value, skew=-share.skew)
 
     def _sums(self, pulls: Floats, cuts: Floats) -> StalenessSums:
-        """Return how stale a copy would be between `cuts`, if it were pulled at these instants, and arrived later."""
+        """Return how stale a copy would be between `cuts` if pulled at these instants, to come `delay` later."""
         return sums_between(cuts, stretches_of(pulls + self.delay, pulls, self.updates, cuts))
 
     def best_anchor(self, interval: float, target: Threshold, cuts: Floats) -> float:
-        """Return the instant of a pull such that pulls every `interval` are best on the right side of the target.
+        """Return the instant of one of the pulls every `interval` at which the target's metric has the largest margin.
 
-        Only the time between the first and the last of `cuts` counts; values are means over the slack.
+        It is the middle of the phases that are nearly as good as the best of 96, between the first of `cuts` and an
+        interval later. Only the time from the first to the last of `cuts` counts; margins are means over the slack.
         """
         edges = cuts[[0, -1]]
         shifts = np.arange(PHASES) * (interval / PHASES)
@@ -220,7 +253,7 @@ class ReplicaRecord:
 
 
 def _longest_run(good: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, int]:
-    """Return where the longest run of true values on a circle begins, and how long it is; all are true: (0, size)."""
+    """Return where the longest run of true values on a circle begins, and its length; (0, size) if all are true."""
     if good.all():
         return 0, good.size
     start = int(np.argmin(good))
@@ -239,7 +272,8 @@ class Proposal:
     `change` says it in words. `measured` and `expected` are the metric's values before and after, the latter with an
     interval where there is one, and `requests` says how many are made then: pulls of the replica, or for a query.
     `schedule` has the pulls that are proposed, None if those stay. `meets` is false if nothing that is known here meets
-    the target; then `expected` is the best value, and `change` says with what.
+    the target; then `expected` is the best value, and `change` says with what. `emulated` is the metric's value in an
+    emulation of the change; None if there was none.
     """
 
     group: str
@@ -252,7 +286,7 @@ class Proposal:
     emulated: Estimate | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return the proposal as a dict of plain values, with None for those that are not finite."""
+        """Return the proposal as plain values by the names in PROPOSED, with None for numbers that are not finite."""
         numbers = {
             "measured": self.measured,
             "expected": self.expected.value,
@@ -268,8 +302,9 @@ class Proposal:
 
 
 def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, had_outages: bool) -> Proposal | None:
-    """Return the cheapest change of a replica's pulls with which it meets the target; None if it does as it is.
+    """Return the change of a replica's pulls that meets the target with the fewest requests; None if it does as it is.
 
+    If no change meets it, return the best one, as a proposal that says so; None if the record is too short to try any.
     `measured` is the metric's value as the replica was seen, and `had_outages` says that its pulls stopped for a time,
     or for good.
     """
@@ -282,7 +317,8 @@ def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, had_
     best: Proposal | None = None
     for interval in _intervals(replica):
         schedule, expected, meets = _best_schedule(replica, interval, target)
-        change = f"pull {schedule.words(replica.dated)}{_present_words(present, replica.dated)}"
+        mend = "mend what stops it, and " if had_outages else ""
+        change = f"{mend}pull {schedule.words()}{_present_words(present)}"
         proposal = Proposal(
             replica.name, change, measured, expected, _requests(interval, replica.dated), schedule, meets
         )
@@ -293,13 +329,11 @@ def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, had_
     return best and replace(best, change=f"nothing tried suffices; best: {best.change}")
 
 
-def _present_words(present: Schedule, dated: bool) -> str:
-    """Return in words, to be added to a change, when pulls come as it is; empty if that is unknown."""
+def _present_words(present: Schedule) -> str:
+    """Return words for the end of a change on how often the replica has pulled so far; empty if that is unknown."""
     if not present.interval > 0:
         return ""
-    return f" instead of {present.words(dated)}" if present.anchor is not None else (
-        f"; updates come as if it pulled every {span_text(present.interval, dated)}"
-    )  # fmt: skip
+    return f" (so far {'' if present.anchor is not None else 'as if '}{present.words()})"
 
 
 def _requests(interval: float, dated: bool) -> str:
@@ -308,7 +342,10 @@ def _requests(interval: float, dated: bool) -> str:
 
 
 def _intervals(replica: ReplicaRecord) -> list[float]:
-    """Return the intervals to try, the longest first: those that can be said and that the record is long enough for."""
+    """Return the intervals to try, the longest first: those that can be said, and that fit the record; perhaps none.
+
+    The record has 20 of them or more, and visits are at most 10 times as far apart.
+    """
     length = float(replica.cuts[-1] - replica.cuts[0])
     longest = length / FEWEST_PULLS
     # What is far below the distance of visits cannot be judged by what visits saw.
@@ -325,9 +362,10 @@ def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -
     """Return a schedule of pulls every `interval`, the value of the target's metric, and whether that meets the target.
 
     Pulls are at stated times if some phases meet the target and others do not, unless their slack makes phases alike,
-    or intervals are too short to state times; else each phase has to meet it.
+    or intervals are too short to state times; else each phase has to meet it. The value of
+    pulls at stated times is that in the second half of the record.
     """
-    schedule = Schedule(interval)
+    schedule = Schedule(interval, None, replica.dated)
     mean, margins = replica.values(schedule, target, replica.cuts)
     spread = margins.max() - margins.min()  # between few phases the best can be better by as much
     at_any_times = schedule, mean, bool(margins.min() >= 0)
@@ -337,12 +375,12 @@ def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -
     begin, middle, end = np.quantile(replica.cuts, (0.0, 0.5, 1.0))
     anchor = replica.best_anchor(interval, target, np.linspace(begin, middle, BATCHES + 1))
     later = np.linspace(middle, end, BATCHES + 1)
-    at_stated = replica.values(Schedule(interval, anchor), target, later)[0]
+    at_stated = replica.values(Schedule(interval, anchor, replica.dated), target, later)[0]
     at_any, _ = replica.values(schedule, target, later)
     gain = target.margin(at_stated.value) - target.margin(at_any.value)
     if gain <= 2 * np.nan_to_num(np.hypot(at_stated.error, at_any.error)):
         return at_any_times
-    return Schedule(interval, anchor), at_stated, bool(target.margin(at_stated.value) >= 0)
+    return Schedule(interval, anchor, replica.dated), at_stated, bool(target.margin(at_stated.value) >= 0)
 
 
 # ---- Observations
@@ -399,6 +437,9 @@ def propose(
     ('mirror', 10.0, 0.89)
     """
     goal = read_target(target, "s" if observation.dated else None)
+    if goal.metric in METRICS and goal.above != (goal.metric == "freshness"):
+        right = f"{goal.metric} {'>=' if goal.metric == 'freshness' else '<='} {goal.bound:g}"
+        raise FieldError("target", f"{goal.text!r} asks for copies that are worse", right)
     if goal.metric not in METRICS or goal.group is not None:
         raise FieldError("target", f"{goal.text!r} is not told by a record", f"a demand on {', '.join(METRICS)}")
     tell = progress or (lambda share, words: None)
@@ -428,12 +469,19 @@ def propose(
 
 
 def row_metric(goal: Threshold) -> str:
-    """Return the metric of an observation's rows from which the metric of the goal follows."""
+    """Return the metric of an observation's rows from which that of the goal follows.
+
+    It is freshness if that is staleness, which is 1 less freshness, and else the same.
+    """
     return "freshness" if goal.metric == "staleness" else goal.metric
 
 
 def _ask_several(observation: Observation, goal: Threshold, measured: Mapping[str, float]) -> Proposal | None:
-    """Return the proposal that clients ask several replicas, if that meets the goal; `measured` is by group."""
+    """Return the proposal that clients ask several replicas, if that meets the goal; None if it does not.
+
+    `measured` has the metric's value by group. Only goals of freshness are tried, with as many replicas as were
+    observed.
+    """
     for group, value in measured.items() if goal.metric == "freshness" else ():
         number = group.removeprefix(CLIENTS)
         if group not in observation.copies and number.isdigit() and goal.margin(value) >= 0:
@@ -472,9 +520,9 @@ def replica_record(observation: Observation, name: str) -> ReplicaRecord:
 
 
 def emulate_schedule(replica: ReplicaRecord, schedule: Schedule, target: Threshold, seed: int = 1) -> Row:
-    """Emulate a replica that pulls so often, at any times, from a source whose recorded history is played again.
+    """Emulate a replica that pulls every `schedule.interval`, at any phase, and a source with the recorded updates.
 
-    Return the row of the target's metric.
+    The source plays the times between its recorded updates again. Return the row of the target's metric.
     """
     from replnet.lab import emulate
     from replnet.network import single

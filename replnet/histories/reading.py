@@ -64,7 +64,11 @@ def read_visits(record: RecordSource, source: str | None = None, stamp: str | No
 
 
 def _visits_of_record(record: Record, wanted: str | None, updates: Floats | None) -> Visits:
-    """Return the visits in a record; the source is the node `wanted`, with these `updates` unless they are None."""
+    """Return the visits in a record; the source is the node `wanted`, with these `updates` unless they are None.
+
+    `updates` are ascending instants, known apart from the record. Raise a FieldError if no row says what a node had, or
+    if there is no such source, or no replica.
+    """
     table, (times, notes) = (
         record.table,
         times_of_entries(record.name, placed_entries(record.name, record.table, "time"), None),
@@ -114,7 +118,10 @@ def _departures(record: Record) -> Floats | None:
 
 
 def _what_was_good(table: Any, departures: Floats | None) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return whether each row of a table says what a node had, and the fault of each row that does not."""
+    """Return a mask of the rows of a table that say what a node had, and for each row a text on why it may not.
+
+    `departures` are those of the rows, NaN where there is none; None if no row has one.
+    """
     texts = ["" if is_missing(fault) else str(fault) for fault in table.get("fault", [""] * len(table))]
     good = np.array([not text for text in texts], dtype=bool)
     if "version" in table or departures is not None:
@@ -126,7 +133,7 @@ def _what_was_good(table: Any, departures: Floats | None) -> tuple[NDArray[np.bo
 
 
 def _versions(table: Any) -> list[str]:
-    """Return the version of each row as text, without space around it; empty where there is none."""
+    """Return the version of each row of a table as text, without space around it; empty where there is none."""
     return ["" if is_missing(version) else str(version).strip() for version in table["version"].tolist()]
 
 
@@ -134,7 +141,7 @@ def _versions(table: Any) -> list[str]:
 
 
 def fault_times(faults: Sequence[Fault]) -> dict[str, Floats]:
-    """Return the times of visits that brought nothing, by node."""
+    """Return the times of visits that brought nothing, by node, in the order in which they are given."""
     times: dict[str, list[float]] = {}
     for fault in faults:
         times.setdefault(fault.node, []).append(fault.time)
@@ -142,7 +149,7 @@ def fault_times(faults: Sequence[Fault]) -> dict[str, Floats]:
 
 
 def fault_causes(faults: Sequence[Fault]) -> dict[str, str]:
-    """Return by node why visits brought nothing, the most usual causes of it first."""
+    """Return by node a text on why visits brought nothing, its 3 most usual causes first."""
     causes: dict[str, Counter[str]] = {}
     for fault in faults:
         causes.setdefault(fault.node, Counter())[fault.text] += 1
@@ -150,14 +157,20 @@ def fault_causes(faults: Sequence[Fault]) -> dict[str, str]:
 
 
 def _causes_text(texts: Counter[str]) -> str:
-    """Return the most usual of these causes as one text, each with how often it was, if there are several."""
+    """Return the 3 most usual of these causes as one text, and how many others there are.
+
+    `texts` counts each cause; if there are several, their counts are told.
+    """
     listed = [f"{text} ({count})" if len(texts) > 1 else text for text, count in texts.most_common(MOST_FAULTS_LISTED)]
     more = [f"{len(texts) - MOST_FAULTS_LISTED} others"] if len(texts) > MOST_FAULTS_LISTED else []
     return ", ".join([*listed, *more])
 
 
 def _early_notes(times: Floats, nodes: NDArray[Any], departures: Floats | None) -> Iterator[str]:
-    """Yield a note for each node that was seen with data which had not left the source yet."""
+    """Yield a note for each node that was seen with data whose departure is more than 1 later than its visit.
+
+    `times`, `nodes` and `departures` are those of all visits; without departures (None) there are no notes.
+    """
     if departures is not None:
         early = departures > times + SLACK
         for name in dict.fromkeys(nodes[early].tolist()):
@@ -169,7 +182,11 @@ def _early_notes(times: Floats, nodes: NDArray[Any], departures: Floats | None) 
 
 
 def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
-    """Return the name of the source: `wanted`, or the default; raise a FieldError if it is no node, or the only one."""
+    """Return the name of the source: `wanted`, or "source" if that is None.
+
+    `nodes` has the node of each visit, and `name` is that of the record. Raise a FieldError if none of them is the
+    source, or if no other node is among them.
+    """
     names = list(dict.fromkeys(nodes.tolist()))
     source = SOURCE if wanted is None else wanted
     if source not in names:
@@ -184,7 +201,8 @@ def _visits_by_rows(
 ) -> Visits:
     """Return visits by the rows of a record, in the order of their times, one of whose nodes may be the source.
 
-    Without versions, and with departures of replicas alone, there is no source.
+    `wanted` is the name of the source, by default "source". Without versions, and with departures of replicas alone,
+    there is no source. Raise a FieldError if there is none else, or no other node.
     """
     has_source = (SOURCE if wanted is None else wanted) in nodes
     if wanted is None and not has_source and departures is not None:
@@ -246,7 +264,10 @@ def _visits_beside(
 
 
 def _known_always(times: Floats, versions: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
-    """Return visits of a node that got `versions` at ascending `times`: one at each, and one just before the next."""
+    """Return the times and the versions of visits to a node that got versions[i] at times[i], which ascend.
+
+    There is a visit at each of these times, and one just before the next, so that the node is known at every instant.
+    """
     before = np.nextafter(times[1:], -np.inf)
     all_times, all_versions = np.append(times, before), np.append(versions, versions[:-1])
     order = np.argsort(all_times, kind="stable")

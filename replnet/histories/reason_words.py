@@ -35,8 +35,9 @@ class Reason:
 
     `brief` is a few words for a table, and `words` are whole sentences. `since` and `until` bound an outage, and
     `since` is the last arrival of a dead replica; `phase` has that of clocks in step, and `upstream` the replica from
-    which it pulls; else they are None. The share of `visits`, which only make the others
-    uncertain, and of `bursts`, which says how much staler they make a replica, is not part of the sum.
+    which it pulls; else they are None. Two kinds are no part of the sum of shares, which is 1: `visits`, which only
+    make the others uncertain, have 0, and `bursts` the part of the staleness that comes from how updates are spread,
+    below 0 if that makes the replica less stale.
     """
 
     kind: Kind
@@ -107,8 +108,8 @@ def reasons_of(
 class _Replica:
     """A replica whose reasons are told: its `name`, its stale time and how fresh it was, and `around` all of them.
 
-    `phase` is that of locked clocks, if any, and `by_intervals` the staleness that its waits give by themselves, and
-    with Poisson updates; None if that is not known.
+    `fresh` is the share of time in which it was fresh. `phase` is that of locked clocks, if any, and `by_intervals` the
+    staleness that its waits give with the source's intervals, and with Poisson updates; None if that is not known.
     """
 
     name: str
@@ -120,7 +121,10 @@ class _Replica:
 
 
 def _reasons(replica: _Replica) -> Iterator[Reason]:
-    """Yield the reasons of a replica whose share of its stale time is worth telling, in no order."""
+    """Yield the reasons that make 5 % or more of the replica's stale time, in no order.
+
+    Beside a bad phase, what the best one leaves is only told from 20 % on.
+    """
     parts, phase, around = replica.parts, replica.phase, replica.around
     parts_by_kind = shares(parts, phase)
     # What the best phase leaves is worth a word only if it is much.
@@ -145,7 +149,10 @@ def _reasons(replica: _Replica) -> Iterator[Reason]:
 
 
 def _way_back(went_back: int, replica: _Replica) -> Iterator[Reason]:
-    """Yield the reason that a replica had versions older than before, in so many visits, if that was for long."""
+    """Yield the reason that a replica had versions older than before, if it was stale by that for 5 % or more.
+
+    That is a share of its stale time; `went_back` is the number of visits that found a version older than one before.
+    """
     parts = replica.parts
     stale = (1 - replica.fresh) * (parts.end - parts.start)
     if went_back and stale and (share := 1 - parts.total / stale) >= LEAST_SHARE:
@@ -157,7 +164,7 @@ def _way_back(went_back: int, replica: _Replica) -> Iterator[Reason]:
 
 
 def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) -> Iterator[Reason]:
-    """Yield the reason that visits were too seldom to tell, if the bounds of freshness are wide.
+    """Yield the reason that visits were too seldom to tell, if the bounds of freshness are more than 0.25 apart.
 
     `freshness` is as measured, and the least and the most that it may have been.
     """
@@ -175,7 +182,10 @@ def _visit_reason(freshness: tuple[float, float, float], around: Circumstances) 
 
 
 def _round_down(length: float, dated: bool) -> float:
-    """Return a round length of time that is about as long, or shorter: one of a clock's if `dated`, in seconds."""
+    """Return a round length of time, at most 1.25 times `length`: 1, 2 or 5 times a power of ten.
+
+    If it is `dated`, in seconds, it is one that a clock has, from a second to a day.
+    """
     if dated:
         return float(max((span for span in CLOCK_SPANS if span <= 1.25 * length), default=CLOCK_SPANS[0]))
     power = 10.0 ** math.floor(math.log10(length))
@@ -183,7 +193,7 @@ def _round_down(length: float, dated: bool) -> float:
 
 
 def _upstream(share: float, parts: StaleTime) -> Reason:
-    """Return the reason that a replica pulls from another one, itself stale for a `share` of the stale time."""
+    """Return the reason that a replica pulls from another one, stale as well for a `share` of its stale time."""
     words = (
         f"It pulls from {parts.upstream} and not from the source: for {percent(share)} of its stale time "
         f"{parts.upstream} was stale as well."
@@ -192,7 +202,7 @@ def _upstream(share: float, parts: StaleTime) -> Reason:
 
 
 def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
-    """Return the reason that nothing comes to a replica any more."""
+    """Return the reason that nothing comes to the replica `name` any more, for a `share` of its stale time."""
     since = float(parts.arrived[parts.is_last][-1])
     missing = parts.end - since
     words = f"Nothing has come since {time_text(since, around.dated)}, for {span_text(missing, around.dated)}."
@@ -210,7 +220,7 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
 
 
 def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -> Reason:
-    """Return the reason that a replica did not pull for much longer than it usually does not."""
+    """Return the reason that no pull of the replica `name` came through in outages, for a `share` of its stale time."""
     outages = parts.is_long & ~parts.is_last
     begins, ends = parts.available[outages], parts.until[outages]
     length = span_text(float((ends - begins).sum()), around.dated)
@@ -229,13 +239,19 @@ def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -
 
 
 def _faults_text(faults: Floats | None, since: float, until: float) -> str:
-    """Return a sentence on failed visits from `since` to `until`, empty if there was none; `faults` are their times."""
+    """Return a sentence on the failed visits from `since` to `until`, after a space; empty if there were none.
+
+    `faults` are the times of the replica's failed visits; None if it had none.
+    """
     count = 0 if faults is None else int(np.count_nonzero((faults >= since) & (faults <= until)))
     return f" {count_text(count, 'visit')} failed in that time." if count else ""
 
 
 def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Reason:
-    """Return the reason that pulls come in a bad phase, where a better one would make it as fresh as `best`."""
+    """Return the reason that pulls come in a bad phase, for a `share` of the stale time that a better phase would save.
+
+    `best` is the freshness that the replica would have in that better phase.
+    """
     dated = around.dated
     early = phase.span - phase.offset
     is_early = early < phase.offset
@@ -251,7 +267,10 @@ def _phase(share: float, phase: Phase, best: float, around: Circumstances) -> Re
 
 
 def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
-    """Return the reason that updates come faster than a replica pulls; even at a better phase, if `is_phase`."""
+    """Return the reason that updates come faster than a replica pulls, for a `share` of its stale time.
+
+    `is_phase` says that clocks are locked, so that it is what even a better phase leaves.
+    """
     parts, around = replica.parts, replica.around
     waits = parts.usual_waits
     changes = f"the source changes every {span_text(around.update_gap, around.dated)}."
@@ -262,6 +281,9 @@ def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
     wait = span_text(float(waits.mean()), around.dated)
     length = 2 * float(waits.mean() - (parts.least_wait if parts.delay_time else 0.0))
     every = span_text(max(length, around.visit_gap), around.dated)
+    if parts.delay_time and length < parts.least_wait:
+        words = f"It gets updates {wait} after they came, about as late each time; {changes}"
+        return Reason("interval", share, f"gets updates {wait} late", words)
     if length < around.visit_gap:
         words = f"It pulls every {every} or faster, as often as it is visited; {changes}"
         return Reason("interval", share, f"pulls every {every} or faster", words)
@@ -272,7 +294,10 @@ def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
 
 
 def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
-    """Yield the reason that the source changes in bursts, or evenly, if that changes the staleness `by_intervals`."""
+    """Yield the reason that the source changes in bursts, or evenly, if that changes the staleness by 5 % or more.
+
+    `by_intervals` has the staleness with the source's intervals, and with Poisson updates; None if they are not known.
+    """
     if by_intervals is None or not all(by_intervals):
         return
     change = 1 - by_intervals[1] / by_intervals[0]
@@ -287,10 +312,10 @@ def _bursts(by_intervals: tuple[float, float] | None) -> Iterator[Reason]:
 def failure_notes(
     faults: Mapping[str, Floats], successes: Mapping[str, Floats], causes: Mapping[str, str], dated: bool
 ) -> Iterator[str]:
-    """Yield a note on each of the nodes of which most visits failed, and one that counts the others.
+    """Yield a note on each of the 8 nodes with the most failed visits, and one that counts the other nodes with any.
 
-    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not, and
-    `causes` says why they failed.
+    `faults` and `successes` have the times of the visits of each node that failed, and of those that did not,
+    ascending; `causes` says why they failed, and `dated` that times are in seconds since 1970.
     """
     names = sorted(faults, key=lambda name: -faults[name].size)
     for name in names[:MOST_NODES]:

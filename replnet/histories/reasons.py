@@ -43,6 +43,7 @@ Kind = Literal["visits", "upstream", "dead", "outage", "phase", "delay", "interv
 LONGEST_WAIT = 6.0  # times the upper quartile of all waits
 FEWEST_WAITS = 8  # for a quartile, or for a least wait to say something
 LONGEST_OF_FEW = 4.0  # times the longest of fewer waits
+MOST_UNSEEN = 10.0  # times the usual time between visits, at the end of an outage
 CLEARLY_LONGER = 2.0  # times the next shorter wait
 MISSED_BY_THE_DEAD = 3  # updates, of a replica that never got any
 LEAST_DELAY = 0.1  # of the stale time; less is chance, as some wait is the least
@@ -53,10 +54,11 @@ MARGIN = 24  # the part of a period after a release at which a pull meets it saf
 @final
 @dataclass(frozen=True)
 class Phase:
-    """The phase of pulls against releases, of which there is one each `period`: they are `offset` after a release.
+    """The phase of a replica's pulls against the releases of what it pulls: a pull comes `offset` after a release.
 
-    Phases come again after `span`, a whole part of the period. At `best_offset` pulls would save `saved` of the stale
-    time. The offset grows by `drift` per unit of time; 0 if it stays, as far as the record tells.
+    There is a release each `period`. Phases come again after `span`, a whole part of the period, and offsets are from 0
+    to it. Pulls `best_offset` after a release would make the stale time shorter by `saved`. The offset grows by `drift`
+    per unit of time, below 0 if it shrinks; 0 if it stays, as far as the record tells.
     """
 
     period: float
@@ -81,9 +83,10 @@ class StaleTime:
 
     A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be
     pulled from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source).
-    `is_last` says that no other copy came. `every_wait` has how long every update waited that came while they were
-    held, not only the first, and `holder` the index of the copy that was held then. Visits, every `visit_gap`, see no
-    more exactly when things happened.
+    `is_last` says that no other copy came, and `last_seen` is when it was last seen held. `every_wait` has how long
+    every update waited that came while they were held, not only the first, and `holder` the index of the copy that was
+    held then. `never_came` counts the updates of the source in that time if no copy ever came, and is 0 else. Visits,
+    every `visit_gap`, see no more exactly when things happened; it is 0 in a record of changes.
     """
 
     start: float
@@ -93,6 +96,7 @@ class StaleTime:
     until: Floats
     available: Floats
     is_last: Flags
+    last_seen: Floats
     every_wait: Floats
     holder: Ints
     never_came: int  # updates in the time, if no copy ever came; else 0
@@ -101,22 +105,32 @@ class StaleTime:
 
     @cached_property
     def total(self) -> float:
-        """The time in which the replica was stale."""
+        """The time in which the replica was stale, from `start` to `end`."""
         return float(np.sum(self.until - self.begin))
 
     @cached_property
     def own(self) -> Floats:
-        """The stale time of each copy in which there was an update to be pulled."""
+        """The stale time of each copy from when the missed update could be pulled, without what it waited upstream."""
         return np.maximum(self.until - np.maximum(self.begin, self.available), 0.0)
 
     @cached_property
     def waits(self) -> Floats:
-        """The time from when each missed update could be pulled to the next copy, also before `start`."""
+        """The time from when the update that each copy missed could be pulled to the next copy, also before `start`."""
         return np.maximum(self.until - self.available, 0.0)
 
     @cached_property
     def is_long(self) -> Flags:
-        """A mask of the copies that were not replaced for longer than pulls take here, (2) and (3)."""
+        """A mask of the copies that waited longer than pulls take here: in outages, (3), or the last of all, (2).
+
+        They were seen held nearly until the next copy was seen; where nobody visited for long, a pull may have come
+        through.
+        """
+        unseen = self.until - self.last_seen
+        return self._waited_long & (unseen <= MOST_UNSEEN * self.visit_gap if self.visit_gap else True)
+
+    @cached_property
+    def _waited_long(self) -> Flags:
+        """A mask of the copies that waited longer than pulls take here, whatever visits saw of that."""
         usual = np.sort(self.waits[~self.is_last])
         if not usual.size:
             return self.is_last & (self.never_came >= MISSED_BY_THE_DEAD)
@@ -130,17 +144,17 @@ class StaleTime:
 
     @cached_property
     def is_usual(self) -> Flags:
-        """A mask of the copies that the next one replaced about as soon as any."""
+        """A mask of the copies that another one replaced without an outage: those not long, and not the last."""
         return ~self.is_long & ~self.is_last
 
     @property
     def usual_waits(self) -> Floats:
-        """How long updates waited for their pulls, but for those in outages and of the dead."""
+        """How long each update waited that came while a copy was held that `is_usual`, so outside of outages."""
         return self.every_wait[self.is_usual[self.holder]]
 
     @cached_property
     def least_wait(self) -> float:
-        """The least time that an update took to come, over all copies; 0 if there are too few."""
+        """The least wait of a copy that `is_usual`; 0 if there are fewer than 8 of these."""
         waits = self.waits[self.is_usual]
         return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
 
@@ -157,7 +171,7 @@ class StaleTime:
         return amount if amount > LEAST_DELAY * self.total else 0.0
 
     def share(self, amount: float) -> float:
-        """Return an amount of time as a share of the stale time; 0 if there is none."""
+        """Return an amount of time as a share of the replica's stale time; 0 if it was never stale."""
         return amount / self.total if self.total else 0.0
 
 
@@ -193,6 +207,7 @@ def stale_time(
         until=stop[stale],
         available=available[stale],
         is_last=is_last[stale],
+        last_seen=np.append(held.before[1:], held.last_visit)[stale],
         every_wait=every_wait[stale[holder]],
         holder=index[holder[stale[holder]]],
         never_came=count if held.number[0] == held.number[-1] else 0,
@@ -218,7 +233,8 @@ def _waits_of_updates(updates: SeenUpdates, held: SeenCopies, upstream: SeenCopi
 def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | None:
     """Return the phase of a replica's pulls against the `releases` of what it pulls, (4); None if no clocks are locked.
 
-    `releases` and `arrivals` are ascending instants.
+    `releases`, the updates of the source or the arrivals at its upstream, and `arrivals`, those at the replica, are
+    ascending instants. It is None too if there are fewer than 8 of either, or of usual waits.
     """
     usual = parts.is_usual
     if min(releases.size, arrivals.size, int(np.count_nonzero(usual))) < FEWEST_WAITS:
@@ -245,7 +261,10 @@ def phase_of(parts: StaleTime, releases: Floats, arrivals: Floats) -> Phase | No
 
 
 def _drift(parts: StaleTime, lock: Lock) -> float:
-    """Return by how much the phase of the pulls grows per unit of time; 0 if that may be chance, or visits cause it."""
+    """Return by how much the phase of the pulls grows per unit of time, below 0 if it shrinks; 0 if that may be chance.
+
+    A movement that is less than the time between visits counts as chance.
+    """
     times, phases = (amounts[parts.is_usual] for amounts in (parts.until, parts.waits))
     phases = np.unwrap(phases, period=lock.span)
     times = times - times.mean()
@@ -257,9 +276,10 @@ def _drift(parts: StaleTime, lock: Lock) -> float:
 
 
 def staleness_by_intervals(parts: StaleTime, instants: Floats) -> tuple[float, float] | None:
-    """Return the staleness that these waits give if pulls do not depend on the updates, and if these are Poisson, (7).
+    """Return the staleness with the source's intervals as recorded, and with Poisson updates of the same rate, (7).
 
-    `instants` are those of the source's updates. It is None if there are too few waits or updates to say.
+    Both are shares of time that follow from the usual waits, if pulls do not depend on the updates. `instants` are
+    those of the source's updates. Return None if there are fewer than 20 waits, or intervals between updates.
     """
     waits, gaps = parts.usual_waits, np.diff(np.unique(instants))
     if min(waits.size, gaps.size) < FEWEST_FOR_BURSTS:

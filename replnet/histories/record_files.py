@@ -42,7 +42,7 @@ COLUMN_NAMES = {
 }
 TABLE = "table"
 WATCHED = "history of replnet watch"
-BEGIN_BYTES = 64
+BEGIN_BYTES = 4096
 FEWEST_CLOCKS = 3  # visits with a Date before a clock is judged
 CLOCK_ERROR = 5.0  # seconds by which a clock is off, before it is said
 RIGHT = "CSV, Parquet, SQLite, JSON or YAML that was recorded, with the columns time, node, version in a table"
@@ -80,13 +80,16 @@ def _files(path: Path) -> list[Path]:
 
 
 def _begin(file: Path) -> str:
-    """Return the first 4096 letters of a file, or nothing if it is no text; raise a FieldError if there is no file."""
+    """Return the first 4096 bytes of a file as text, in which marks stand for what is not UTF-8.
+
+    Raise a FieldError if there is no such file, or if it cannot be read.
+    """
     try:
         mode = file.stat().st_mode
         if not stat.S_ISREG(mode):
             raise FieldError(str(file), "is no file on a disk", RIGHT)
         with file.open("rb") as opened:
-            return opened.read(4096).decode("utf-8-sig", "replace")
+            return opened.read(BEGIN_BYTES).decode("utf-8-sig", "replace")
     except FileNotFoundError:
         raise FieldError(str(file), "does not exist", "a file of visits: time, node, version") from None
     except OSError as error:
@@ -94,10 +97,14 @@ def _begin(file: Path) -> str:
 
 
 def _read_record(file: Path, begin: str, one_node: bool) -> Record:
-    """Return the record in a file that begins so; raise a FieldError if it is none."""
+    """Return the record in a file, of which `begin` is the first text; raise a FieldError if it is none."""
     name = str(file)
     if begin.startswith("SQLite format 3\0"):
         return _watched_visits(file)
+    if not begin.strip():
+        raise FieldError(name, "is empty", RIGHT)
+    if file.suffix in (".yaml", ".yml"):
+        raise FieldError(name, "is YAML and no record", "what `replnet watch` writes beside its file, with .sqlite")
     try:
         if begin.startswith("PAR1"):
             import pandas as pd
@@ -130,7 +137,10 @@ def _csv_table(file: Path) -> Any:
 
 
 def _json_record(name: str, data: Any, one_node: bool) -> Record:
-    """Return the record in data of JSON; raise a FieldError if it is none."""
+    """Return the record in data of JSON from the file `name`; raise a FieldError if it is none.
+
+    `one_node` says that a list of rows without nodes is of one node.
+    """
     import pandas as pd
 
     if is_arch_status(data):
@@ -144,7 +154,12 @@ def _json_record(name: str, data: Any, one_node: bool) -> Record:
 
 
 def _table_record(name: str, table: Any, one_node: bool) -> Record:
-    """Return the record in a table; raise a FieldError if it lacks a column, a value, or all rows."""
+    """Return the record in a DataFrame, with its columns by the names of COLUMNS; `name` is that of its file.
+
+    Without a column of nodes, all rows are of the node that has the name of the file, if `one_node`, or if they have
+    departures or changes. Raise a FieldError if there is no column of times, or none of nodes, or no row, or if a row
+    lacks a value.
+    """
     import pandas as pd
 
     lowered = {str(column).strip().lower(): column for column in table.columns}

@@ -49,8 +49,9 @@ class SeenCopies:
     """The copies that a replica held in turn, each newer than the one before: copy i has number[i] updates.
 
     It came after before[i] and by seen[i], and was there until the next; the last was still there at `last_visit`. The
-    first came before the record began, and has minus infinity as `before`. `went_back` is a count of visits: those
-    that found an older version than one before.
+    first came before the record began, and has minus infinity as `before`, but in a record of changes, in which
+    `before` and `seen` are the same. `went_back` is a count of visits: those that found an older version than one
+    before.
     """
 
     before: Floats
@@ -61,12 +62,12 @@ class SeenCopies:
 
     @cached_property
     def middle(self) -> Floats:
-        """The instants half way from `before` to `seen`, in order; `seen` for the first copy."""
+        """The instants half way from `before` to `seen`, in order; `seen` where `before` is infinite, at first."""
         return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
 
     @property
     def between_visits(self) -> Floats:
-        """The middles of the arrivals between two visits, and not of the first copy."""
+        """The middles of the arrivals that have a finite `before`: not the first copy's, but in a record of changes."""
         return self.middle[np.isfinite(self.before)]
 
     @property

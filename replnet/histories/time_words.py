@@ -19,15 +19,15 @@ def span_text(length: float, dated: bool) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as text in percent, with two figures where that is below 10 %."""
+    """Return a share, from 0 to 1, as text in percent, with two figures where that is below 10 %."""
     return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def time_text(time: float, dated: bool) -> str:
-    """Return an instant as a text: a date and a time of day if `dated`, when it is in seconds since 1970."""
+    """Return an instant as a text: date, hour and minute in UTC if `dated`, in seconds since 1970, else a number."""
     return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if dated else f"{time:.5g}"
 
 
 def day_text(time: float, dated: bool) -> str:
-    """Return an instant as a text: a date if `dated`, when it is in seconds since 1970."""
+    """Return an instant as a text: a date in UTC if `dated`, in seconds since 1970, else a number."""
     return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" if dated else f"{time:.5g}"

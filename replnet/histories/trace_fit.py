@@ -71,7 +71,7 @@ class TraceFit(TabularResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The fitted laws as a DataFrame, the best first."""
+        """The fitted laws as a DataFrame, the best first: law, log-likelihood, AIC, distance and p-value."""
         import pandas as pd
 
         columns = ["law", "log_likelihood", "aic", "distance", "p_value"]

@@ -35,9 +35,9 @@ FEWEST_OLD = 3  # arrivals with (2)
 
 @final
 class _Arrivals(NamedTuple):
-    """The arrivals at a replica: after `before`, by `seen`, when it got `number` updates; `waits` is since the last.
+    """The arrivals of new copies at a replica: each came after `before` and by `seen`, and has `number` updates.
 
-    `waits` has the longest time that it may have taken from when the newest of these updates was first seen.
+    `waits` has the longest time that an arrival may have taken from when the newest of these updates was first seen.
     """
 
     before: Floats
@@ -83,7 +83,8 @@ def _keeps_clock(held: SeenCopies, visit_gap: float) -> bool:
 def _match(updates: SeenUpdates, arrived: _Arrivals, other: SeenCopies, by_clock: bool) -> float:
     """Return the share of arrivals with (1); 0 if the arrivals do not say that the replica pulls from the `other` one.
 
-    `by_clock` says whether the other one pulls by a clock.
+    `arrived` are the arrivals at the replica, and `other` the copies of the other one; `by_clock` says whether that
+    pulls by a clock.
     """
     inside = (arrived.before >= other.seen[0]) & (arrived.seen <= other.last_visit)
     if np.count_nonzero(inside) < FEWEST_ARRIVALS:
@@ -102,12 +103,12 @@ def _match(updates: SeenUpdates, arrived: _Arrivals, other: SeenCopies, by_clock
 
 
 def _number_at(held: SeenCopies, instants: Floats) -> Ints:
-    """Return how many updates a replica was last seen with at these instants, none before its first visit."""
+    """Return how many updates a replica was last seen with at these instants, all of them from its first visit on."""
     return held.number[np.searchsorted(held.seen, instants, side="right") - 1]
 
 
 def _number_by(held: SeenCopies, instants: Floats) -> Ints:
-    """Return how many updates a replica had at most at these instants: as many as at its next visit."""
+    """Return how many updates a replica had at most at these instants: as many as at its first visit from then on."""
     return held.number[np.searchsorted(held.before, instants, side="left") - 1]
 
 

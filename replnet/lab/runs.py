@@ -58,7 +58,8 @@ def emulate(
     sources have a row for each. `trace` is a Parquet file for the events, named or open; `out` a directory that keeps
     the run for `open`, `compare` and the report, where the same call resumes one that was stopped. `progress` is called
     with the share done and a text, `watch` at times with a Glimpse. Long runs are shared among `workers`, one per CPU
-    if None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone.
+    if None, of this machine or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1: this one alone. Raises
+    ValueError, mostly a FieldError, if an argument is wrong, or does not suit the network.
 
     >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> result.verdict, result.table.columns[:4].tolist()
@@ -90,7 +91,7 @@ def emulate(
 
 
 def _check_kinds(out: object, address: object, progress: object, watch: object) -> None:
-    """Raise FieldError for the first of these arguments of `emulate` that is neither None nor of its kind."""
+    """Raise FieldError for the first of these arguments of `emulate` that is neither None nor of the right type."""
     if out is not None:
         file_path("out", out)
     if address is not None and not isinstance(address, str):

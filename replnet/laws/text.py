@@ -161,7 +161,7 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
 
 
 def _call_meant(source: Mapping[Any, Any]) -> str:
-    """Return the text of a law of which a mapping has the family and the arguments side by side; "" for others."""
+    """Return the text of the law that a mapping such as {family: pareto, alpha: 3} means; "" for other mappings."""
     key = next((key for key in NAMES_OF_FAMILY if isinstance(source.get(key), str)), None)
     if key is None:
         return ""

@@ -71,8 +71,8 @@ def run_live(
     turns out too fast, begins anew at a slower one, once. With `aim` the horizon becomes earlier, so that the run takes
     about so many seconds at this time scale. Ctrl-C ends the run with what there is. `watch` is called with glimpses;
     `log` is handed rows of what has happened, each once; `tell` is called with what is waited for, and how long the run
-    takes. Raises LiveLost if nothing is left to go on
-    with, RayUnreachableError without Ray, ValueError for numbers that cannot be.
+    takes. Raises LiveLost if nothing is left to go on with, RayUnreachableError without Ray, ValueError for numbers
+    that cannot be.
     """
     plan, horizon = task.plan, task.horizon
     positive("horizon", horizon)
@@ -107,7 +107,8 @@ def run_on(
 ) -> Live:
     """Run [0, horizon) of model time in `hosts` processes that this transport starts, as `run_live` does in Ray.
 
-    None stands for one host per CPU, and at most one per node or MOST_HOSTS. The processes are killed at the end.
+    None stands for one host per CPU, and at most one per node or MOST_HOSTS. The processes are killed at the end. Other
+    arguments, and the result, are those of `run_live`.
     """
     plan, clock = task.plan, transport.clock
     at = place(plan, hosts or max(1, min(int(transport.cpus), len(plan.names), MOST_HOSTS)))

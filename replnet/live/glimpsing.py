@@ -27,7 +27,7 @@ def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
     due = time.monotonic()
 
     def send(series: Replications[Path]) -> None:
-        """Call `watch` with the mean freshness and summed counts of these replications, unless it was just called."""
+        """Call `watch` with freshness by group and summed counts of these replications, unless it was just called."""
         nonlocal due
         paths = series.paths
         whole = max(series.first, len(paths))

@@ -59,10 +59,9 @@ def run_for_real(
     instead, with messages as late as they were, path by path. Rows with half-widths above `resolution` are unresolved.
 
     `progress` is called with what is waited for before time zero, with how long the run takes, and once it is over;
-    `watch` with glimpses of it, and `log` with blocks of log rows. The run
-    has `hosts` processes (None: one per CPU) in the Ray cluster at `address` (None: a local one, if none is set), and
-    takes `time_scale` seconds per unit (None: as few as it can keep up with). Raises FieldError for a network that
-    starts fresh.
+    `watch` with glimpses of it, and `log` with blocks of log rows. The run has `hosts` processes (None: one per CPU) in
+    the Ray cluster at `address` (None: a local one, if none is set), and takes `time_scale` seconds per unit (None: as
+    few as it can keep up with). Raises FieldError for a network that starts fresh.
     """
     if network.topology.fresh_start:
         raise FieldError("start", "is not for the wall clock", "engine: array or step")
@@ -105,7 +104,7 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def _longest_path(plan: Plan, replications: int) -> float:
-    """Return the longest horizon of a path, if so many have MOST_EVENTS together; 1 without any events."""
+    """Return the horizon, in model time, at which so many paths have MOST_EVENTS together; 1 without any events."""
     events_per_unit = float(work_of(plan).sum()) * max(replications, 1)
     return MOST_EVENTS / events_per_unit if events_per_unit else 1.0
 

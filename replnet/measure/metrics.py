@@ -350,7 +350,7 @@ def staleness_metric(
 
 
 def require_metric_name(field: str, name: str) -> None:
-    """Raise FieldError for `field` if a new metric cannot have this name: if it is none, or is taken."""
+    """Raise FieldError for `field` if `name` cannot be that of a new metric: it is no name, or is taken."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise FieldError(field, f"{short_repr(name)} is not a name", "small letters, digits and _")
     if name in METRICS or name in ON_REQUEST:

@@ -52,12 +52,12 @@ def metric_of_function(function: Callable[..., Any]) -> Metric:
 
 
 def functions_among(names: Iterable[str]) -> tuple[Callable[..., Any], ...]:
-    """Return the functions whose metrics are among these names, of which other processes know nothing."""
+    """Return the functions whose metrics are among these names, which other processes have to be sent."""
     return tuple(FUNCTIONS[base] for base in dict.fromkeys(map(base_name, names)) if base in FUNCTIONS)
 
 
 def _check(name: str, function: Callable[..., Any]) -> None:
-    """Raise FieldError unless a function of this name can be the cost of an age."""
+    """Raise FieldError unless `function` has a name that a metric can have, and takes one argument, an age."""
     if not name or name == "<lambda>":
         wrong = "a lambda" if name else type(function).__name__
         raise FieldError("measure", f"{wrong} has no name for the table", RIGHT)
@@ -73,7 +73,7 @@ def _check(name: str, function: Callable[..., Any]) -> None:
 
 
 def _metric(name: str, by: Weight) -> Metric:
-    """Return the metric called `name` that is the mean of a weight of the time since the first missed update."""
+    """Return the metric called `name`: the mean of the weight `by` of the time since the first missed update."""
     question = Question("first", by, by.integral, "time", by.limit)
     return Metric(name, question, by, penalties.SOURCE, lambda copy, law: penalties.source_penalty(copy, law, by))
 

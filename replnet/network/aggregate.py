@@ -152,7 +152,7 @@ class AggregateShape(Part):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the tables that its lists were read from: columns that nothing is read from."""
+        """Notes, as sentences, on the tables that its lists were read from: which of their columns are not read."""
         return self._notes
 
     @model_validator(mode="wrap")

@@ -40,7 +40,10 @@ class EdgeLine(NamedTuple):
 
 @final
 class EdgeList:
-    """The links of a list of edges; `name` is the file, for messages, and `meaning` says what its edges are."""
+    """The links of a list of edges with this `text`; `name` is its file, for messages, `meaning` says what edges are.
+
+    Creating one raises DocumentError if there are no edges, or if the header is wrong.
+    """
 
     def __init__(self, text: str, name: str, meaning: EdgeMeaning) -> None:
         self.name, self.meaning, self._text = name, meaning, text
@@ -53,7 +56,10 @@ class EdgeList:
         self._ends, self._columns = self._places()
 
     def data(self) -> dict[str, Any]:
-        """Return the nodes and links as data of a specification; raise DocumentError with all that is wrong."""
+        """Return the nodes, without fields, and the links as data of a specification, equal links once.
+
+        Raise DocumentError with all that is wrong, up to 1,000 problems.
+        """
         if self.meaning.names is not None:
             raise file_error(self.name, "is a list of edges, whose nodes have no attributes", "leave names out")
         columns, nodes = LinkColumns(), dict[str, dict[str, Any]]()
@@ -67,7 +73,7 @@ class EdgeList:
         return {"kind": "graph", "nodes": {node: {} for node in nodes}, "links": columns.links().distinct()}
 
     def link_nodes(self) -> list[YamlNode]:
-        """Return the links of `data` with their lines, to be named in errors."""
+        """Return the links of `data`, each once, with the number of the first line that has it, for errors."""
         first: dict[tuple[str, str, str], YamlNode] = {}
         for line, source, target, attributes in self.links():
             link = {"from": source, "to": target, **attributes}
@@ -75,7 +81,11 @@ class EdgeList:
         return [*first.values()]
 
     def links(self) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
-        """Yield each link as (line, source, target, attributes); what is wrong is kept as a problem."""
+        """Yield each link as (number of the line, source, target, attributes); what is wrong is added to the problems.
+
+        It ends after 1,000 problems. A link of a node to itself is left out, or a problem if nothing says what edges
+        are.
+        """
         for line in self._lines():
             if line.number == self.header.number:
                 continue
@@ -94,7 +104,7 @@ class EdgeList:
             yield line.number, source, target, self._attributes(line)
 
     def _wrong(self, line: EdgeLine) -> tuple[str, str, str] | None:
-        """Return the field, what is wrong with a line of columns, and what would be right; None if nothing is."""
+        """Return (field, what is wrong, what would be right) for a line whose columns are wrong; None if nothing is."""
         width, cells = len(self.header.cells), line.cells
         if len(cells) < 2:
             return "edge", f"{short_repr(' '.join(cells))} has one column", RIGHT
@@ -114,7 +124,10 @@ class EdgeList:
         return None
 
     def _attributes(self, line: EdgeLine) -> dict[str, Any]:
-        """Return the attributes of the link in a line, with those that all edges have; equal ones are one object."""
+        """Return the attributes of the link in a line: kind, both and delay by name, as far as they are given.
+
+        Those that all edges have are among them. Lines with equal columns get the same dictionary, not to be changed.
+        """
         cells = tuple(line.cells[place] for place in self._columns)
         if cells in self._attributes_known and not line.attributes:
             return self._attributes_known[cells]
@@ -170,17 +183,20 @@ class EdgeList:
             self._add_problem(line, name, f"unknown field {short_repr(name)}", hint)
 
     def _add_problem(self, line: int, field: str, wrong: str, right: str) -> None:
-        """Keep a problem at a line of the file."""
+        """Add a problem of a `field` at the line of this number: what is `wrong` with it, and what would be `right`."""
         source = self.source_lines[line - 1] if len(self._problems) < MOST_PROBLEMS else None
         self._problems.append(Problem(self.name, line, 1, field, wrong, right, source))
 
     @cached_property
     def source_lines(self) -> tuple[str, ...]:
-        """The lines of the file, to be shown in errors."""
+        """The texts of all lines of the file, without line breaks, to be shown in errors."""
         return tuple(io.StringIO(self._text, newline=None).read().split("\n"))
 
     def _lines(self) -> Iterator[EdgeLine]:
-        """Yield the lines of the file that are neither blank nor comments, split into columns."""
+        """Yield the lines that are neither blank nor comments, split at tabs, commas or semicolons, or else at spaces.
+
+        Raise DocumentError if the text is no CSV, or has braces that hold no attributes.
+        """
         rows = io.StringIO(self._text, newline=None)
         first = next((row for row in rows if row.strip() and not row.lstrip().startswith(COMMENTS)), "")
         delimiter = max(DELIMITERS, key=first.partition("{")[0].count)
@@ -200,7 +216,10 @@ class EdgeList:
             raise DocumentError([Problem(self.name, reader.line_num, 1, "file", wrong, RIGHT)]) from None
 
     def _plain_lines(self, rows: Iterator[str], delimiter: str | None) -> Iterator[EdgeLine]:
-        """Yield lines whose columns are split at the delimiter (None: at spaces), perhaps with attributes in braces."""
+        """Yield lines whose columns are split at the delimiter (None: at spaces), perhaps with attributes in braces.
+
+        `rows` are all lines of the file. Raise DocumentError at braces that hold no attributes.
+        """
         for number, row in enumerate(rows, 1):
             row = row.strip()
             if not row or row.startswith(COMMENTS):
@@ -219,7 +238,7 @@ class EdgeList:
 
 @lru_cache(maxsize=1_000)
 def _in_braces(text: str) -> dict[str, Any] | None:
-    """Return the attributes that NetworkX wrote as a Python dictionary; None if the text is none."""
+    """Return the attributes in a text such as {'delay': 0.05}, as NetworkX writes them; None if it is no dictionary."""
     try:
         values = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -233,6 +252,6 @@ def _has_numbered_ends(line: EdgeLine) -> bool:
 
 
 def _value(cell: str) -> Any:
-    """Return the number that a cell holds, else its text."""
+    """Return the number that a cell holds, as a float, else its text without space around it."""
     text = cell.strip()
     return float(text) if NUMBER.fullmatch(text) else text

@@ -95,8 +95,9 @@ class Fault(Part):
 
     @model_validator(mode="after")
     def _check_fields(self) -> Fault:
-        """Return this fault; raise an error unless it is exactly one of crash, cut and lose, with times and options
-        that fit it.
+        """Return this fault; raise FieldError unless it is exactly one of crash, cut and lose, with times that fit it.
+
+        Options that do not fit it raise FieldError too.
         """
         kinds = [name for name in ("crash", "cut", "lose") if getattr(self, name) is not None]
         if len(kinds) != 1:

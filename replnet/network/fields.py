@@ -130,7 +130,7 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
 
 
 def _law_meant(text: str) -> str:
-    """Return the law that a time or a rate probably means, such as 5min, every hour or 2/s; "" for other texts."""
+    """Return the text of the law that 5min, every hour or 2/s probably means; "" for texts that are no time or rate."""
     match = SPOKEN.fullmatch(" ".join(text[:LONGEST_SPOKEN].lower().split()))
     if match is None or not (match["every"] or match["number"]):
         return ""

@@ -37,7 +37,7 @@ class GMLBlock:
     values: dict[str, Any] = field(default_factory=dict)
 
     def add(self, key: str, value: Any) -> None:
-        """Add a value; of a key that has one already the value becomes a list of both."""
+        """Add a value under a key; values of the same key become a list, in their order."""
         earlier = self.values.get(key)
         if key not in self.values:
             self.values[key] = value
@@ -52,7 +52,10 @@ class GMLBlock:
         return [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, GMLBlock)]
 
     def attributes(self) -> dict[str, Any]:
-        """Return the values of a node or an edge by key; the place that `graphics` gives a node is x and y."""
+        """Return the values of a node or an edge by key, without its id and its ends.
+
+        The x and y of its `graphics`, if it has them, are among them.
+        """
         (graphics, *_) = [*self.blocks("graphics"), GMLBlock(0)]
         place = {key: graphics.values[key] for key in ("x", "y") if key in graphics.values}
         return place | {key: value for key, value in self.values.items() if key not in ("id", "source", "target")}
@@ -150,25 +153,25 @@ class GMLGraph:
             self._refuse(max(end - 1, 0), unfinished, "is not GML: it ends too early", "a ] for every [")
 
     def _problem(self, offset: int, field_name: str, wrong: str, right: str) -> Problem:
-        """Return the problem of a field at this place of the text."""
+        """Return the problem of a field at an `offset` in the text, with its line and column, for DocumentError."""
         line = self._text.count("\n", 0, offset) + 1
         column = offset - self._text.rfind("\n", 0, offset)
         source = next((row for number, row in enumerate(split_lines(self._text), 1) if number == line), None)
         return Problem(self._name, line, column, field_name, wrong, right, source)
 
     def _refuse(self, offset: int, field_name: str, wrong: str, right: str) -> NoReturn:
-        """Raise DocumentError for a field at this place of the text."""
+        """Raise DocumentError with the problem of a field at an `offset` in the text, and no other."""
         raise DocumentError([self._problem(offset, field_name, wrong, right)])
 
     def _add_problem(self, offset: int, field_name: str, wrong: str, right: str) -> None:
-        """Keep the problem of a field at this place; after the first fifty, raise DocumentError with all of them."""
+        """Add the problem of a field at an `offset` in the text; after fifty, raise DocumentError with all of them."""
         self._problems.append(self._problem(offset, field_name, wrong, right))
         if len(self._problems) == 50:
             raise DocumentError(self._problems)
 
 
 def _number(text: str) -> int | float:
-    """Return the number that a text is, infinity and NaN included."""
+    """Return the number that a text is, an int if it has digits alone; infinity and NaN are INF and NAN."""
     if text.lstrip("+-").isdigit() and len(text) < 400:
         return int(text)
     return math.nan if text.endswith("NAN") else float(text)

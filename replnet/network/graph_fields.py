@@ -85,7 +85,7 @@ class NodeFields(Part):
 
 
 def _allow_nothing(schema: dict[str, Any]) -> None:
-    """Change the JSON Schema of nodes so that a node may have nothing behind its name."""
+    """Change the JSON Schema of the nodes, in place, so that null may stand after the name of a node."""
     schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
 
 

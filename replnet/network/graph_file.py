@@ -131,7 +131,7 @@ def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DE
     """Return the nodes, links and defaults of a NetworkX graph as the data of a specification.
 
     `name` is what messages call the graph, and `meaning` says what its edges are; an undirected edge is a link in both
-    directions. Raise DocumentError with all that is wrong in it.
+    directions. Raise DocumentError with all that is wrong in it, or FieldError if it is no graph.
     """
     if not hasattr(graph, "is_directed"):
         raise FieldError(name or "graph", f"{short_repr(graph)} is no graph", "one of NetworkX")

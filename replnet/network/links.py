@@ -37,7 +37,10 @@ FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
 
 
 def misplaced_law(process: str, node: str = "NODE") -> tuple[str, str]:
-    """Return what is wrong with a law of a process (downloads, ...) at a link, and where the node that asks has it."""
+    """Return two texts: what is wrong with a law of a process (downloads, ...) at a link, and what would be right.
+
+    The latter has the law at the node that asks, called `node`.
+    """
     return (
         "belongs to a node, not to a link",
         f"nodes: {{{node}: {{{process}: exponential(rate=1)}}}}, links: [a -> {node}]",
@@ -121,12 +124,15 @@ def _require_ends(link: Mapping[Any, Any]) -> None:
 
 
 def _links_of(node: object, others: object) -> str:
-    """Return the text of the links from a node to another or to each of a list, such as `a -> b, a -> c`."""
+    """Return the text of the links from a node to another, or to the first 4 of a list, such as `a -> b, a -> c`."""
     return ", ".join(f"{node} -> {other}" for other in (others if isinstance(others, list) else [others])[:4])
 
 
 def _link_meant(value: object, parts: list[str]) -> str:
-    """Return how what is probably meant by a value is written as a link; `parts` are those around arrows, if any."""
+    """Return the text of what was probably meant by a value that is no link; the forms of links if that is unclear.
+
+    `parts` are what stands around arrows in it, and the arrows; none if it is no text.
+    """
     if len(parts) > 3 and len(parts) % 2 and {*parts[1::2]} == {"->"}:
         return "a link for each arrow: " + ", ".join(
             f"{a} -> {b}" for a, b in zip(parts[::2], parts[2::2], strict=False)
@@ -154,7 +160,7 @@ class EdgeMeaning:
     names: str | None = None
 
     def link(self, directed: bool) -> dict[str, Any]:
-        """Return the attributes, as of a link in plain data, of an edge without a kind of its own, directed or not."""
+        """Return the attributes, kind and both, that an edge has if it says nothing else, directed or not."""
         if self.edges == "peers" or (self.edges is None and not directed):
             return {"kind": "peer", "both": True}
         return {} if directed else {"both": True}
@@ -300,7 +306,8 @@ def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
     """Return links in columns, checked by `check`, which raises a ValidationError with all that is wrong.
 
     A list is checked link by link. Of links that are in columns already, the ends are checked all at once and the
-    attributes only of the first link of every sort. `info.context` may have the names of all nodes.
+    attributes only of the first link of every sort. `info.context` may have the names of all nodes. Raise FieldError
+    for a text or a mapping in the place of the list.
     """
     if isinstance(links, str | Mapping):
         links_meant = [_links_of(*link) for link in links.items()] if isinstance(links, Mapping) else [links]

@@ -15,7 +15,10 @@ MOST_LISTED = 100_000  # entries from which on a list is a text
 
 
 def plain_list(entries: Sequence[float] | Sequence[str]) -> list[float] | list[str] | str:
-    """Return numbers or names as plain data: a list, or from 100,000 entries on a text, unless a name has two lines."""
+    """Return numbers or names as plain data: a list, or, from 100,000 entries on, one text.
+
+    Numbers stand between blanks, names between line breaks; names with line breaks stay a list.
+    """
     if len(entries) < MOST_LISTED:
         return list(entries)  # type: ignore[return-value]
     if not isinstance(entries[0], str):
@@ -25,7 +28,7 @@ def plain_list(entries: Sequence[float] | Sequence[str]) -> list[float] | list[s
 
 
 def is_long_list(value: object) -> bool:
-    """Whether a value is a text of many numbers, as `plain_list` makes."""
+    """Whether a value is a text of 100,000 numbers or more between blanks, as `plain_list` makes."""
     return isinstance(value, str) and value.count(" ") >= MOST_LISTED - 1 and "(" not in value
 
 

@@ -176,7 +176,7 @@ class Network:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the tables that its sources were read from: columns that nothing is read from."""
+        """Notes, as sentences, on the tables that its sources were read from: which of their columns are not read."""
         from replnet.network.aggregate import AggregateShape
 
         tiers = getattr(self.spec, "tiers", ())
@@ -208,7 +208,7 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
     """Return the network that a user gave, with overrides of its fields, texts `key=value`, applied in turn.
 
     `given` is a Network, the name of one that comes with replnet, a file, or a NetworkX graph; a Network without
-    overrides is returned as it is. Raise DocumentError with all that is wrong.
+    overrides is returned as it is. Raise DocumentError with all that is wrong, or FieldError if it is none of these.
     """
     if isinstance(given, str | Path):
         return load(given, overrides)

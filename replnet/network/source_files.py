@@ -32,12 +32,15 @@ def is_table(value: object) -> bool:
 
 
 def refuse(wrong: str, right: str) -> NoReturn:
-    """Raise the FieldsError of a single fault of a whole field."""
+    """Raise a FieldsError with one fault of a field as a whole: what is `wrong`, and what would be `right`."""
     raise FieldsError([((), wrong, right)])
 
 
 def reader_of(table_or_path: Any, folder: Path | None) -> Reader:
-    """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file."""
+    """Return the reader of a table: a DataFrame, or a file; raise FieldsError if there is no such file.
+
+    A relative path counts from `folder`, or from the working directory if `folder` is None or has no such file.
+    """
     if hasattr(table_or_path, "columns"):
         return Frame(table_or_path)
     path = Path(table_or_path) if folder is None else folder / table_or_path
@@ -62,7 +65,7 @@ class Frame:
         return [str(head) for head in self._frame.columns]
 
     def columns(self, heads: Sequence[str]) -> list[pa.Array]:
-        """Return the columns with these names."""
+        """Return the columns with these names, in this order; raise FieldsError if one mixes numbers and texts."""
         import pyarrow as pa
 
         place = {str(head): head for head in self._frame.columns}
@@ -72,7 +75,7 @@ class Frame:
             refuse(f"the table: {str(error).splitlines()[0][:200]}", "columns of numbers, or of texts")
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
+        """Return what errors call these rows, numbers from 0 on: "row 1" for the first."""
         return [f"row {row + 1}" for row in rows]
 
 
@@ -90,14 +93,14 @@ class ParquetFile:
         return [str(name) for name in self._try(lambda: pq.read_schema(self._path)).names]
 
     def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names."""
+        """Return the columns with these names, in this order; raise FieldsError if the file cannot be read."""
         import pyarrow.parquet as pq
 
         table = self._try(lambda: pq.read_table(self._path, columns=list(heads)))
         return [table.column(head) for head in heads]
 
     def _try(self, read: Callable[[], T]) -> T:
-        """Return `read()`; raise FieldsError if the file cannot be read."""
+        """Return what `read` returns; raise FieldsError if the file cannot be read."""
         import pyarrow as pa
 
         try:
@@ -106,7 +109,7 @@ class ParquetFile:
             refuse(f"{self.name}: cannot be read as Parquet", "a Parquet file, or a name that ends in .csv")
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0."""
+        """Return what errors call these rows, numbers from 0 on: "row 1" for the first."""
         return [f"row {row + 1}" for row in rows]
 
 
@@ -118,7 +121,10 @@ class CsvFile:
         self._path, self.name = path, str(path)
 
     def heads(self) -> list[str]:
-        """Return the names of its columns; raise FieldsError if it is empty or no text."""
+        """Return the names of its columns, and keep what separates them, for the other methods; call it first.
+
+        Raise FieldsError if the file cannot be read, is empty, or is no text in UTF-8.
+        """
         try:
             with self._path.open(encoding="utf-8-sig", newline="") as file:
                 first = next((line for line in file if line.strip()), "")
@@ -134,7 +140,10 @@ class CsvFile:
         return next(csv.reader([first], delimiter=self._separator))
 
     def columns(self, heads: Sequence[str]) -> list[pa.ChunkedArray]:
-        """Return the columns with these names, as texts; raise FieldsError with the lines that have other columns."""
+        """Return the columns with these names, in this order, as texts; call `heads` first.
+
+        Raise FieldsError with the lines that have more or fewer columns, or if the file cannot be read.
+        """
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -150,7 +159,10 @@ class CsvFile:
         return [table.column(head) for head in heads]
 
     def _refuse_lines(self) -> None:
-        """Raise FieldsError with the first lines that have more or fewer values than heads, or bytes not in UTF-8."""
+        """Raise FieldsError with the first lines that have more or fewer values than heads, or bytes not in UTF-8.
+
+        Return if there are none.
+        """
         faults, count = list[Fault](), 0
         try:
             for line, row in self._rows():
@@ -187,7 +199,7 @@ class CsvFile:
                 line = reader.line_num + 1
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return what errors call these rows, which count from 0: the lines in which they begin."""
+        """Return what errors call these rows, numbers from 0 on without the heads: "line 2", where the first begins."""
         wanted, lines = set(rows), dict[int, int]()
         for row, (line, _) in enumerate(islice(self._rows(), max(rows) + 2), -1):
             if row in wanted:

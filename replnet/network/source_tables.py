@@ -156,8 +156,7 @@ def _read(table_or_path: Any, field: str, folder: Path | None, unit: str | None)
 def _units_per(table_unit: str | None, unit: str | None) -> float:
     """Return how many of `table_unit`, the unit of the rates of a DataFrame, make one `unit`, that of the network.
 
-    It is 1 if the DataFrame has no unit.
-    Raise FieldsError if the network has no unit (None), and the DataFrame one.
+    It is 1 if the DataFrame has no unit. Raise FieldsError if the network has no unit (None), and the DataFrame one.
     """
     if table_unit in WORDS and unit is None:
         refuse(
@@ -179,7 +178,7 @@ class _Column:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no entry at all."""
+        """Whether all entries of the column are missing or blank."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -191,7 +190,8 @@ class _Column:
         """Return the numbers in the column, in the unit of the network, and the faults of those that are wrong.
 
         A fault is an empty path, what is wrong with the file, line and column, and what would be right. There are some
-        of them if many numbers are wrong, and one that counts the rest.
+        of them if many numbers are wrong, and one that counts the rest. Raise FieldsError if the column is of another
+        type.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -225,7 +225,7 @@ class _Column:
         return numbers, faults
 
     def _error(self, row: int, number: float) -> FieldError:
-        """Return what is wrong with the number of a row."""
+        """Return the FieldError, without a field, for the wrong number of a row: missing, 0, too large or the like."""
         right = LENGTH if self._head.endswith("interval") else AMOUNT
         entry = self._entries[row].as_py()
         if entry is None or (isinstance(entry, str) and not entry.strip()):
@@ -278,7 +278,10 @@ def _number(text: str, unit: str | None, argument: str) -> float:
 
 
 def _names(source: Reader, written: str, column: Any) -> tuple[list[str], list[Fault]]:
-    """Return the names in a column, as texts, and faults, as of `_Column.numbers`, for missing and repeated ones."""
+    """Return the names in a column, as texts, and faults, as of `_Column.numbers`, for missing and repeated ones.
+
+    `written` is the head of the column in the table, for messages.
+    """
     names = ["" if name is None else str(name) for name in column.to_pylist()]
     # As names like formulas are written in CSV (text.as_cell).
     names = [name[1:] if name[:1] == "'" and as_cell(name[1:]) == name else name for name in names]

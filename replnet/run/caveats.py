@@ -171,12 +171,14 @@ def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int
 
     They do if their intervals lie on lattices with a common multiple. Within a replication nothing averages over these
     phases, only over the `replications` (their number) does. `upstream` has the numbers of processes; queries do not
-    count, and updates only if freshness is `sampled`, that is measured against the updates that happened. Where
-    processes have rates of their own, `upstream` is not looked at.
+    count. Unless freshness is `sampled`, that is measured against the updates that happened, it is a mean over all
+    phases of the updates, and the note says so. Where processes have rates of their own, `upstream` is not looked at.
     """
     many_sources = bool(plan.topology.process_columns)
     locked = _locked_columns(plan) if many_sources else _locked_laws(plan, upstream, sampled)
     over = f"averaged over {replications} random phases" if replications > 1 else "this is one random phase"
+    if not (locked or sampled or many_sources) and (locked := _locked_laws(plan, upstream, True)):
+        over = "this is the mean over all phases, of which a real network has one"
     return f"phase-lock: {locked} keep their phases; {over}" if locked else ""
 
 

@@ -307,7 +307,10 @@ def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:
 
 @lru_cache(maxsize=1)
 def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
-    """Return a function from a range of replications to their paths, for these arguments; the latest one is kept."""
+    """Return a function from a range of replications to their paths, for these arguments; the latest one is remembered.
+
+    The functions that come with the specification become metrics of this process.
+    """
     (spec, functions), settings = pickle.loads(shared.spec), shared.settings
     network = Network(spec)
     assert settings.engine is not None

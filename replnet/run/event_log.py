@@ -58,7 +58,8 @@ def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> 
 def _open_output(trace: Trace) -> Iterator[_Output]:
     """Open a place for the bytes of a log during the block: a file of this name, or memory for a file that is open.
 
-    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written.
+    The caller keeps or discards the bytes. A named file is locked meanwhile; ValueError says that it cannot be written,
+    or that `trace` is no file.
     """
     if not isinstance(trace, str | os.PathLike) and not hasattr(trace, "write"):
         raise FieldError("trace", f"{short_repr(trace)} is no file", "the name of a file, or a file open for bytes")
@@ -73,7 +74,8 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 def _write_alone(file: Path) -> Iterator[None]:
     """Keep other processes from writing this file during the block, by a lock beside it.
 
-    Raises FieldError if one of them writes it, or if its name is wrong or its folder cannot be written.
+    Raises FieldError if its name is wrong or its folder does not exist, and InputError if another process writes it, or
+    if the folder cannot be written.
     """
     _check_name(file)
     with ExitStack() as locks:
@@ -193,7 +195,7 @@ class EventLog:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        """Write the waiting rows as a row group; if that fails, discard the log and raise FieldError."""
+        """Write the rows that wait, if any, as a row group; if that fails, discard the log and raise FieldError."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
@@ -251,7 +253,7 @@ class EventLog:
         self._output.discard()
 
     def _write_error(self, error: OSError) -> FieldError:
-        """Return the error of a log that cannot be written, with the reason."""
+        """Return the FieldError of a log that cannot be written, with the reason that `error` gives."""
         return FieldError("trace", f"{self._output.name} cannot be written: {error}", "name a place with room for it")
 
 

@@ -122,7 +122,7 @@ class TabularResult:
         return ""
 
     def _text(self, rows: int | None) -> str:
-        """Return the table as text, cut to so many `rows` and to short cells unless that is None, with words below."""
+        """Return the table as text, cut to so many `rows` and to short cells unless that is None, between its words."""
         longest = None if rows is None else LONGEST_CELL
         cut = {"max_rows": rows, "min_rows": rows, "max_colwidth": longest}
         table = self.table.to_string(index=False, float_format="%.5g", na_rep="", **cut)
@@ -275,7 +275,7 @@ class Emulated(Result):
         return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
 
     def _words(self) -> str:
-        """Return the engine, the estimator, the number of events, the seconds and the verdict in words."""
+        """Return a line with the engine, the estimator, the number of events, the seconds it took, and the verdict."""
         return f"{self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
 
 

@@ -91,7 +91,10 @@ def schedule(
 
 
 def _aggregate_of(network: Network) -> ManySources:
-    """Return the sources of a network with their allocation; raise FieldError if it has none."""
+    """Return the sources of an aggregate, or of a first tier that is one, with their allocation.
+
+    Raise FieldError if the network is neither.
+    """
     many: ManySources | None = network.topology.aggregate if network.kind in ("aggregate", "compose") else None
     if many is None:
         wrong = f"{network.kind} has no budget that is allocated to many sources"
@@ -116,14 +119,17 @@ def _family(law: Law) -> str:
 
 
 def _visit_rates(many: ManySources) -> Floats:
-    """Return the visits of each source per unit of time, by all replicas together."""
+    """Return the visits of each source per unit of time, by all replicas together; 0 if it is never visited."""
     if many.spec.order == "carousel" and many.frequencies.any():
         return np.bincount(many.round, minlength=many.size) / (many.round.size * many.slot)
     return many.frequencies
 
 
 def _reasons_for_no_visits(many: ManySources, rates: Floats) -> dict[str, int]:
-    """Return how many sources are never visited, by the reason in words, such as "it never changes"."""
+    """Return how many sources are never visited for each reason, such as "it never changes"; a source counts once.
+
+    `rates` are those of visits.
+    """
     reasons, left = dict[str, int](), rates == 0
     fixed = "the allocation says so"
     for words, holds in (
@@ -144,7 +150,10 @@ def _reasons_for_no_visits(many: ManySources, rates: Floats) -> dict[str, int]:
 
 
 def _phases(many: ManySources, rates: Floats) -> Floats:
-    """Return when the first visit of each source comes, from 0 to 1 interval between its visits after the start."""
+    """Return when the first visit of each source comes, from 0 to 1, as a share of its interval after the start.
+
+    `rates` are those of visits.
+    """
     if many.spec.order == "fixed" and many.equally_often:
         return np.arange(many.size) / many.size
     phases = np.empty(many.size)
@@ -172,7 +181,10 @@ def _times(many: ManySources, rates: Floats, count: int) -> Iterator[Floats]:
 
 
 def _turns(many: ManySources) -> tuple[Any, Any, Any]:
-    """Return the slots of a carousel's round, source by source, where those of each begin, and how many each has."""
+    """Return the slots of a carousel's round, source by source, and where those of each begin, and how many.
+
+    The latter two are arrays with an entry per source.
+    """
     count = np.bincount(many.round, minlength=many.size)
     return np.argsort(many.round, kind="stable"), np.cumsum(count) - count, count
 
@@ -239,7 +251,7 @@ def _length(until: Any, begin: float, is_dated: bool, unit: str | None) -> float
 
 
 def _as_times(times: Floats, is_dated: bool, unit: str | None) -> Any:
-    """Return times in the unit of the network as they are, or if they are dates, as an index of dates in UTC."""
+    """Return times as they are, or if they are dates, in `unit` since 1970, as a DatetimeIndex in UTC, NaT for NaN."""
     import pandas as pd
 
     if not is_dated:

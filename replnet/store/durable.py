@@ -59,7 +59,7 @@ def json_data(data: Any, name: str) -> Any:
 
 
 def canonical_json(data: Any) -> str:
-    """Return the one JSON text of some data, with sorted keys; raise FieldError or TypeError if JSON cannot hold it.
+    """Return the one JSON text of some data, with sorted keys; raise ValueError or TypeError if JSON cannot hold it.
 
     Unlike in Python, 1 and 1.0 have different texts.
     """

@@ -317,7 +317,7 @@ def _read_table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _parquet_file(table: Any) -> bytes:
-    """Return a pyarrow Table as the bytes of a Parquet file, which are the same for the same table."""
+    """Return a pyarrow Table as the bytes of a Parquet file; equal tables have equal bytes."""
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()

@@ -214,14 +214,20 @@ def squarable(field: str, number: float) -> float:
 
 
 def whole(field: str, value: object, least: int = 0) -> int:
-    """Return `value` as an int of `least` or more; raise FieldError for `field` for anything else, or for a boolean."""
+    """Return `value` as an int; raise FieldError for `field` unless it is a whole number of `least` or more.
+
+    A boolean is none.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise FieldError(field, f"{short_repr(value)} is not a whole number of {least} or more", f"such as {least + 1}")
     return int(value)
 
 
 def file_path(field: str, value: object) -> Path:
-    """Return a file or a folder, named by a text or a path object, as a Path; raise FieldError for anything else."""
+    """Return the name of a file or a folder, a text or a path object, as a Path, without a look at the disk.
+
+    Raise FieldError for `field` for anything else.
+    """
     if not isinstance(value, str | PathLike):
         raise FieldError(field, f"{short_repr(value)} is no name of a file or a folder", "a text or a path")
     return Path(value)

@@ -22,7 +22,7 @@ SPEED = frozenset({"rate", "mean", "period", "scale"})
 
 
 def override(document: Document, assignments: Iterable[str]) -> Document:
-    """Return the document with every `key=value` applied in turn; raise DocumentError with all that do not fit."""
+    """Return the document with the texts `key=value` applied in turn; raise DocumentError with all that do not fit."""
     problems: list[Problem] = []
     for assignment in assignments:
         origin = f"-s {assignment}"

@@ -65,7 +65,7 @@ def in_unit(value: Any, unit: str | None, name: str) -> Any:
 
 
 def dimension_of(text: str) -> str:
-    """Return what a text such as 5min or 3/h is, a "time" or a "rate"; "" if it is no number with a unit."""
+    """Return "time" for a text such as 5min, "rate" for one such as 3/h, and "" for all others, plain numbers too."""
     match = _QUANTITY.fullmatch(text.strip())
     return "" if match is None or match["name"] else "rate" if match["per"] else "time"
 

@@ -213,7 +213,8 @@ class _Composer:
         """Return the values, by key, of the mapping at `path`, of which the first event has been read.
 
         `flow` says that it is in braces; there, a law that was cut at the commas within its parentheses is put together
-        again. A key that is given twice is added to the problems.
+        again. A key that is given twice is added to the problems, of which more than 50 raise DocumentError, as does a
+        key that is no text.
         """
         items: dict[str, YamlNode] = {}
         last = ""

@@ -62,7 +62,10 @@ def kept_version(node: Node, version: str, clock: float | None = None, tag: str 
 
 
 def _found_in(where: InBody, body: bytes) -> str:
-    """Return the version that stands in a body where `where` says; raise VisitError if it does not."""
+    """Return the version in a body, where `where` says, by a pattern or a path in JSON.
+
+    Raise VisitError if there is none, or if the JSON is too large.
+    """
     text = body[:PATTERN_BYTES].decode("utf-8", "replace")
     if where.pattern is not None:
         match = re.search(where.pattern, text)
@@ -83,7 +86,10 @@ def _found_in(where: InBody, body: bytes) -> str:
 
 
 def _instant(version: str) -> float:
-    """Return a version as seconds since 1970: a number of them, a date of ISO 8601, or one of an HTTP header."""
+    """Return a version as seconds since 1970: a number of them, a date of ISO 8601, or one of an HTTP header.
+
+    Raise VisitError if it is none of these.
+    """
     try:
         return float(version)
     except ValueError:

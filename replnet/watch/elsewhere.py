@@ -25,7 +25,10 @@ GIT = {
 
 
 async def visit_zone(node: Node, timeout: float) -> Seen:
-    """Return the serial of a zone at its name server, asked over UDP, and over TCP if the answer does not fit."""
+    """Return the serial of a zone at its name server, asked over UDP, and over TCP if the answer does not fit.
+
+    `timeout` is in seconds. Raise VisitError if there is no answer in time, or none with a serial.
+    """
     import dns.asyncquery
     import dns.exception
     import dns.message
@@ -49,7 +52,7 @@ async def visit_zone(node: Node, timeout: float) -> Seen:
 
 
 async def visit_git(node: Node) -> Seen:
-    """Return the commit of a reference of a git remote."""
+    """Return the commit of a reference of a git remote; raise VisitError if it has none, or git fails."""
     out = await _output(("git", "ls-remote", "--exit-code", "--", str(node.git), node.ref), GIT)
     match = COMMIT.search(out)
     if match is None:
@@ -58,7 +61,7 @@ async def visit_git(node: Node) -> Seen:
 
 
 async def visit_file(node: Node) -> Seen:
-    """Return what a file of this machine says."""
+    """Return what a file of this machine says; raise VisitError if it cannot be read, or has no version."""
     try:
         body = await asyncio.to_thread(_read, Path(str(node.file)))
     except OSError as error:
@@ -67,7 +70,7 @@ async def visit_file(node: Node) -> Seen:
 
 
 async def visit_program(node: Node) -> Seen:
-    """Return what the output of a program says."""
+    """Return what the output of a node's program says; raise VisitError if the program fails, or tells no version."""
     return read_body(node, await _output(node.command or (), {}))
 
 
@@ -118,7 +121,7 @@ async def _output(command: Sequence[str], environment: Mapping[str, str]) -> byt
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """Return the first kilobytes of a stream, which is read to its end so that nobody waits for a reader."""
+    """Read a stream to its end, so that its writer need not wait, and return its first LONGEST_COMPLAINT bytes."""
     first = b""
     while chunk := await stream.read(1 << 16):
         first += chunk[: LONGEST_COMPLAINT - len(first)]

@@ -36,7 +36,7 @@ def _web_address(value: object) -> str:
 
 
 def _host(value: object) -> str:
-    """Return HOST or HOST:PORT; raise FieldError for any other value."""
+    """Return a text HOST or HOST:PORT as it is; raise FieldError for any other value."""
     parts = urlsplit(f"//{value}")
     try:
         good = parts.netloc == value and parts.hostname and (parts.port is None or parts.port > 0)
@@ -119,7 +119,10 @@ class Node(Checked):
 
     @property
     def host(self) -> str:
-        """The name of the host that a visit loads, which gets one visit at a time; a file or a program is its own."""
+        """The name of the host that a visit of the node loads; a file or a program counts as its own host.
+
+        One visit at a time goes to a host.
+        """
         if self.url is not None:
             return str(urlsplit(self.url).hostname)
         return self.server or self.git or str(self.file or self.command)
@@ -148,9 +151,9 @@ class Fleet(Checked):
 
     @property
     def slow_hosts(self) -> dict[str, float]:
-        """The hosts, by name, whose nodes cannot all be visited as often as they should, and the interval that can be.
+        """The least interval, in seconds, at which each node of a host can be visited, by host, where it is too long.
 
-        That is because the gap between two visits of a host is too long for so many nodes.
+        It is longer than was asked for where the gap between two visits of a host is too long for so many nodes.
         """
         nodes = Counter(node.host for node in self.nodes.values())
         return {

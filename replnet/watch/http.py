@@ -65,7 +65,10 @@ async def visit_url(client: httpx.AsyncClient, node: Node, hosts: frozenset[str]
 
 
 def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
-    """Return where a redirect from `url` leads; raise VisitError unless it is a web address of one of `hosts`."""
+    """Return the address to which a redirect from `url` leads, by its `location`, which may be relative.
+
+    Raise VisitError unless it is a web address of one of `hosts`, each HOST:PORT.
+    """
     try:
         target = urljoin(url, location)
         parts = urlsplit(target)
@@ -78,7 +81,10 @@ def _redirect_target(url: str, location: str, hosts: frozenset[str]) -> str:
 
 
 def _require_success(answer: httpx.Response) -> None:
-    """Raise VisitError unless the status of an answer is one of success, with the time to wait if there is one."""
+    """Raise VisitError unless the status of an answer is one of success.
+
+    The error has the seconds to wait, if a status of 429 or 503 comes with them.
+    """
     if answer.status_code == TOO_MANY:
         raise VisitError("too many requests", f"status {TOO_MANY}", _retry_after(answer))
     if not answer.is_success:
@@ -98,7 +104,10 @@ def _retry_after(answer: httpx.Response) -> float:
 
 
 def _header_version(answer: httpx.Response, name: str) -> str:
-    """Return the header of an answer that is its version; raise VisitError if it has none."""
+    """Return the header called `name` of an answer, which is its version, an etag without its mark of weakness.
+
+    Raise VisitError if it has none.
+    """
     value = answer.headers.get(name)
     if not value:
         raise VisitError("no version", f"the answer has no header {name}")

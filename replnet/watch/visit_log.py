@@ -80,5 +80,5 @@ class VisitLog:
 
 
 def _no_history(path: Path, error: sqlite3.Error) -> DocumentError:
-    """Return the error for a file that is no history of visits, or that cannot be written."""
+    """Return the DocumentError for a file that is no history of visits, or that cannot be written, as `error` says."""
     return file_error(str(path), f"is no history of visits ({error})", "a file that replnet watch has written, or none")

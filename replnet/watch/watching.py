@@ -46,7 +46,11 @@ class _Watcher:
         self._free_at: defaultdict[str, float] = defaultdict(float)
 
     async def follow(self, name: str, share: float, once: bool) -> None:
-        """Visit a node, `once` or for ever; the first time after that `share` of its interval, if not once."""
+        """Visit the node called `name` again and again, each time after its interval, or `once`.
+
+        The first visit comes after a `share`, from 0 to 1, of its interval, or at once if it is the only one. A visit
+        that fails is tried again, as often as the fleet says, if its fault may pass.
+        """
         node = self._fleet.nodes[name]
         every = node.every or self._fleet.every
         loop = asyncio.get_running_loop()

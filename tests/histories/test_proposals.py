@@ -83,7 +83,7 @@ def test_a_source_that_follows_a_clock_is_pulled_as_seldom_as_it_changes():
     assert proposal.requests == "1 a day"
     minute, hour = map(int, proposal.schedule.cron.split()[:2])
     assert 13 * 60 + 20 < 60 * hour + minute < 15 * 60
-    assert "instead of daily, at 12:5" in proposal.change
+    assert "(so far daily, at 12:5" in proposal.change
 
 
 def test_a_replica_that_was_down_is_to_be_mended_and_not_to_pull_otherwise():
@@ -150,11 +150,11 @@ def test_times_that_are_no_dates_have_no_lines_of_cron():
     (Schedule(1000.0), "every 17 min", "", "OnUnitActiveSec=1000s"),
 ])  # fmt: skip
 def test_schedules_are_said_in_words_and_in_lines_to_copy(schedule, words, cron, timer):
-    assert (schedule.words(dated=True), schedule.cron, schedule.timer) == (words, cron, timer)
+    assert (schedule.words(), schedule.cron, schedule.timer) == (words, cron, timer)
 
 
 @pytest.mark.parametrize(
-    "target", ["freshness >= 2", "older(5) <= 0.1", "mirror: freshness >= 0.5", "lag <= fast", None]
+    "target", ["freshness >= 2", "older(5) <= 0.1", "mirror: freshness >= 0.5", "freshness <= 0.9", "lag <= fast", None]
 )
 def test_targets_that_a_record_cannot_tell_are_refused(target):
     observation = observed(releases("daily", np.random.default_rng(2)), pulls("early", np.random.default_rng(2)))

@@ -86,7 +86,7 @@ class Experiment:
 
     @cached_property
     def _cells(self) -> tuple[Cell, ...]:
-        """The cells, made once; DocumentError if one cannot be made or a group is unknown."""
+        """The cells, made once; reading it raises DocumentError if one cannot be made, or a group is unknown."""
         cells = CellMaker(self._document, self._sections, Names(self._sections)).make()
         if wrong := list(unknown_groups(self._sections, (cell.subject for cell in cells))):
             raise DocumentError(map(problem_at(self._document), wrong))

@@ -314,7 +314,7 @@ def groups_of(network: Mapping[str, Any]) -> set[str]:
 
 
 def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
-    """Return the names of the groups of a tier, which is called `name`: one per level, and those of its sources."""
+    """Return the names of the groups of a tier called `name`, from its data: its levels, and its sources if any."""
     depth = _depth(tier)
     levels = {name} if depth == 1 else {f"{name} level {i}" for i in range(1, depth + 1)}
     return levels | (_shown_sources(tier) if tier.get("kind") == "aggregate" else set())
@@ -333,7 +333,7 @@ def _shown_sources(aggregate: Mapping[str, Any]) -> set[str]:
 
 
 def _count_replicas(data: Mapping[str, Any]) -> float:
-    """Return roughly the number of replicas of a network, from its data alone."""
+    """Return about how many replicas a network has, from its unchecked data alone."""
     if data.get("tiers"):
         return sum(map(_count_replicas, data["tiers"]))
     branching, depth = data.get("branching"), int(_number(data, "depth", 1))

@@ -224,7 +224,7 @@ def _family(pulls: Law) -> str:
 
 
 def _check_needs(needs: Needs) -> Needs:
-    """Return the needs if their numbers make sense; raise FieldError if not."""
+    """Return the needs as they are; raise FieldError if replicas, limit or queries are no possible numbers."""
     if not isinstance(needs.replicas, int) or needs.replicas < 1:
         raise FieldError("replicas", f"{needs.replicas!r} is no number of replicas", "1 or more")
     for name in ("limit", "queries"):
@@ -249,7 +249,10 @@ def _read_goal(target: float | str, unit: str | None) -> Threshold:
 
 
 def _rate(field: str, value: float | str, unit: str | None) -> float:
-    """Return a rate per `unit` that a user gives for a field; raise FieldError, in that field, if it is none."""
+    """Return the rate per `unit` that a user gives for a field; raise FieldError, in that field, if it is none.
+
+    A text may have a unit of its own if `unit` is not None.
+    """
     try:
         return float(rate_in(value, unit, field))
     except FieldError as error:
@@ -269,7 +272,10 @@ def _law(field: str, text: Law | str, unit: str | None) -> Law:
 
 
 def _error_of_design(field: str, error: FieldError, place: str = "") -> FieldError:
-    """Return the error in a `field`, at a `place` in it, in words that fit a design where they are about a network."""
+    """Return the error again, as one of a `field`, with `place` before what is wrong, in words about a design.
+
+    An error about units speaks of a network; other words stay.
+    """
     wrong = error.wrong.replace("the network has none for its times", "the design has none")
     right = error.right.replace("unit: ", "unit ").replace(" beside it", "").replace(" in the network", "")
     return FieldError(field, f"{place}{wrong}", right if wrong != error.wrong else error.right)

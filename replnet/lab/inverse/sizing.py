@@ -337,7 +337,10 @@ class FieldSearch:
         return ", ".join([*words, *filter(None, [self._unfinished])]) or f"no {self.key} was looked at"
 
     def _describe_run(self, value: Number, result: Emulated) -> str:
-        """Return what a run at this value, which was interrupted, has measured; empty if it has no interval."""
+        """Return in words the interval that an interrupted run at this value has measured; empty if it has none.
+
+        Of several groups it is that of the one that is farthest from meeting the target.
+        """
         rows = target_rows(result, self.goal) if result.rows else []
         worst = min(rows, key=lambda row: margin_of(self.goal, row.measured), default=None)
         if worst is None or worst.ci_low is None or worst.ci_high is None:

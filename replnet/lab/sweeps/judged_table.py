@@ -64,11 +64,14 @@ class Line:
         return all(same_value(self.at(name), value) for name, value in at.items())
 
     def data(self) -> dict[str, Any]:
-        """Return the row as plain data by the columns of the table: the axes, the row itself, and stated values."""
+        """Return the row by the columns of the table: the values of the axes, and what `row_data` has."""
         return {**self.cell.values, **self.row_data()}
 
     def row_data(self) -> dict[str, Any]:
-        """Return what `data` has without the axes: the row itself, and stated values, by COLUMNS."""
+        """Return the row by COLUMNS: its own values, and the printed and expected ones with how it compares with each.
+
+        A stated value that there is not is None, and its comparison empty.
+        """
         data = self.row.data()
         for name, (stated, word) in (("printed", self.printed), ("expected", self.expected)):
             data |= {name: stated.value if stated else None, f"{name}_verdict": word}

@@ -42,5 +42,5 @@ def dataset_of(
 
 
 def _values(column: pd.Series[Any], is_number: bool) -> Any:
-    """Return a column as an array of floats, or of texts, which are empty where there is none."""
+    """Return a column as an array of floats, if `is_number`, or of texts; what is missing is NaN, or empty."""
     return column.to_numpy(dtype=float) if is_number else column.fillna("").to_numpy(dtype=str)

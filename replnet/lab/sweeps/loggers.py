@@ -46,7 +46,10 @@ def logger(name: str) -> Callable[[Class], Class]:
     """
 
     def register(kind: Class) -> Class:
-        """Enter a class among the loggers; raise FieldError if it is none."""
+        """Enter a class among the loggers, and return it.
+
+        Raise FieldError if the name is that of another, or if the class lacks one of METHODS.
+        """
         if name in _KNOWN:
             raise FieldError("logger", f"{name} is known already, of {_KNOWN[name].__module__}", "another name")
         if missing := [method for method in METHODS if not callable(getattr(kind, method, None))]:
@@ -59,7 +62,7 @@ def logger(name: str) -> Callable[[Class], Class]:
 
 @cache
 def _broken() -> dict[str, str]:
-    """Load the loggers of all packages, once; return why some could not be loaded, by entry point's name."""
+    """Load the loggers of all packages, once; return why some could not be loaded, by the name of the entry point."""
     return load_plugins(PLUGINS, _KNOWN, "logger")
 
 
@@ -78,11 +81,11 @@ class Loggers:
             self._attempt(name, partial(self._make, name, kind))
 
     def _make(self, name: str, kind: type[Any]) -> None:
-        """Make the logger `name`, which is of this class, and add it."""
+        """Make an object of the class `kind`, and add it as the logger `name`."""
         self._loggers[name] = kind()
 
     def tell_cell(self, cell: Cell, record: Mapping[str, Any]) -> None:
-        """Tell all loggers of a cell that is finished, with its record."""
+        """Call the method `cell` of all loggers with a finished cell and the rows of its `record`."""
         if self._loggers:
             rows = [row_from_record(row).data(ROW_COLUMNS) for row in record["rows"]]
             fields = {name: value for name, value in cell.subject.data.items() if name not in SUBJECT_FIELDS}
@@ -90,7 +93,7 @@ class Loggers:
             self._tell("cell", parameters | {"longer": cell.longer}, rows)
 
     def tell_end(self, sweep: Sweep) -> None:
-        """Tell all loggers how a sweep ended, with its whole table as far as it is finished."""
+        """Call the method `end` of all loggers with what the sweep is, how it ended, and its rows so far."""
         if self._loggers:
             parameters = {
                 "experiment": self._experiment,

@@ -79,12 +79,15 @@ def _fields(cell: Cell) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as a float; None for anything else."""
+    """Return a number as a float; None for anything else, booleans too."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:
-    """Return a value of a field as text, of several values as JSON; None for none, or if that is too long."""
+    """Return a value of a field as text, a list or a mapping as JSON; None for None, and for longer texts.
+
+    Longer ones have more than LONGEST_TEXT letters.
+    """
     if value is None:
         return None
     text = value if isinstance(value, str) else canonical_json(value)

@@ -261,8 +261,7 @@ class _SweepRun:
         """Run all `cells`, given by key, and then those that differ four times longer; then write the table.
 
         The table is not written if any have failed, or without a folder. Raises DiskError if the folder was removed
-        meanwhile. `earlier` has the keys of cells that an earlier run has finished,
-        longer ones among them.
+        meanwhile. `earlier` has the keys of cells that an earlier run has finished, longer ones among them.
         """
         keys = [*cells, *(key for key in map(key_of_longer, cells) if key in earlier)]
         with self._open_store(keys) as store:

@@ -92,7 +92,7 @@ def _aggregate(name: str, spec: Aggregate) -> str:
 
 
 def _rate(rate: float, unit: str | None) -> str:
-    """Return a rate as text, with its interval in words if it is below one a minute and time has a `unit`."""
+    """Return a rate as text, and in brackets how often that is if it is below one a minute and time has a `unit`."""
     words = interval_words(rate, unit)
     return f"{rate:.4g} ({words})" if words else f"{rate:.4g}"
 

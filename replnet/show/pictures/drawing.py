@@ -41,9 +41,9 @@ End = str | NodeCrowd
 
 
 def draw(network: Network, path: str | Path) -> None:
-    """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`.
+    """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`, over a file that is there.
 
-    Raise DocumentError for another ending.
+    Raise FieldError for another ending.
     """
     write_picture(file_path("file", path), lambda: figure(network), title(network), **SETTINGS)
 

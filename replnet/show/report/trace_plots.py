@@ -18,9 +18,9 @@ MOST_POINTS = 400  # of a recorded tail, which may have a million
 
 
 def draw(fit: TraceFit, path: Path) -> None:
-    """Write a picture of a fitted history to `path`, as PNG, SVG or PDF by its ending.
+    """Write a picture of a fitted history to `path`, as PNG, SVG or PDF by its ending, over a file that is there.
 
-    Raise DocumentError for another ending.
+    Raise FieldError for another ending.
     """
     write_picture(path, lambda: figure(fit), fit.history.name, **{"font.size": 8})
 

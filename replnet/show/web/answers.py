@@ -39,7 +39,7 @@ class NetworkQuestion(NamedTuple):
 
     @property
     def measure(self) -> tuple[str, ...]:
-        """The metrics that are to be asked for, as the others come in any case: `metric`, or none."""
+        """The names of metrics to be measured besides those that come in any case: `metric`, or none."""
         return () if self.metric in METRICS else (self.metric,)
 
     @property
@@ -49,9 +49,9 @@ class NetworkQuestion(NamedTuple):
 
 
 def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": the rows that formulas predict for the network, as dictionaries, "error": ""}.
+    """Return {"answer": the rows that formulas predict for the network, as dictionaries, "error": "", "field": ""}.
 
-    If the network is wrong, the answer is empty, and "error" says what is wrong.
+    If the network is wrong, the answer is empty, "error" says what is wrong, and "field" is the key of the field.
     """
     from replnet.run import predict
 
@@ -59,9 +59,10 @@ def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def curve_rows(questions: Sequence[NetworkQuestion], key: str, values: Sequence[float]) -> dict[str, Any]:
-    """Return {"answer": for each question a list of (value, {group: predicted value of its metric}), "error": ""}.
+    """Return {"answer": for each question a list of (value, {group: predicted value}), "error": "", "field": ""}.
 
-    The field at `key` takes each of the values in turn. A value at which the network cannot be has no groups.
+    The field at `key` takes each of the values in turn, and what is predicted is the metric of the question. A value at
+    which the network cannot be has no groups.
     """
     from replnet.run import predict
 
@@ -78,10 +79,10 @@ def curve_rows(questions: Sequence[NetworkQuestion], key: str, values: Sequence[
 
 
 def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
-    """Emulate the network, for `share` of the usual length of a run, and return {"answer": its rows as dictionaries,
-    "error": ""}.
+    """Emulate the network, and return {"answer": its rows as dictionaries, "error": "", "field": ""}.
 
-    If that cannot be, the answer is empty, and "error" says why. This process has a low priority from then on.
+    The run has a `share` of the usual length. If it cannot be, the answer is empty, "error" says why, and "field" is
+    the key of the field that is to blame. This process has a low priority from then on.
     """
     from replnet.engines import plan_of
     from replnet.lab import emulate
@@ -102,10 +103,10 @@ def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
 
 
 def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
-    """Emulate one short replication by `engine`, and return {"answer": [its trace], "error": ""}.
+    """Emulate one short replication by `engine`, and return {"answer": [its trace], "error": "", "field": ""}.
 
-    The trace is the bytes of a file as `run --trace` writes it. If there is none, the answer is empty, and "error" says
-    why.
+    The trace is the bytes of a file as `run --trace` writes it. If there is none, the answer is empty, "error" says
+    why, and "field" is the key of the field that is to blame.
     """
     from replnet.engines import plan_of
     from replnet.lab import emulate
@@ -121,11 +122,11 @@ def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
 
 
 def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dict[str, Any]:
-    """Run the network by `engine` while sending its glimpses to the process that listens at `inbox`; return {"answer":
-    [a sentence], "error": ""}.
+    """Run the network by `engine`, and return {"answer": [a sentence], "error": "", "field": ""}.
 
-    The sentence is the overall verdict, or says why the run is incomplete. If it cannot run, the answer is empty, and
-    "error" says why.
+    Meanwhile its glimpses are sent to the process that listens at `inbox`. The sentence is the overall verdict, or says
+    why the run is incomplete. If it cannot run, the answer is empty, "error" says why, and "field" is the key of the
+    field.
     """
     from replnet.lab import emulate
     from replnet.show.web.live_record import RunNames, connect_to_inbox, record_run
@@ -144,11 +145,10 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
 
 
 def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": [a sentence], "error": ""}: the smallest rate or budget at which, by formula, the network has
-    the wanted freshness.
+    """Return {"answer": [a sentence], "error": "", "field": ""} with the least rate or budget for the wanted freshness.
 
-    The sentence says so if no formula tells it. If the question makes no sense, the answer is empty, and "error" says
-    why. This process has a low priority from then on.
+    The sentence tells it by formula, or says that no formula does. If the question makes no sense, the answer is empty,
+    "error" says why, and "field" is the key of the field. This process has a low priority from then on.
     """
     from replnet.lab.inverse import predicted_size
 
@@ -164,12 +164,11 @@ def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def best_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return {"answer": [a sentence], "error": ""}: the replicas and rates that serve most clients under the network's
-    bandwidth, by formula.
+    """Return {"answer": [a sentence], "error": "", "field": ""} with the replicas and rates that serve most clients.
 
-    The wanted freshness is kept, and what is left of the bandwidth serves clients (P2P eq. 30 to 34). The answer is
-    empty if the network has no bandwidth, is of a kind that cannot be optimised, or is wrong, for which "error" says
-    why. This process has a low priority from then on.
+    They are those by formula at which the wanted freshness is kept, and what is left of the network's bandwidth serves
+    clients (P2P eq. 30 to 34). The answer is empty if the network has no bandwidth, is of a kind that cannot be
+    optimised, or is wrong, for which "error" says why. This process has a low priority from then on.
     """
     from replnet.lab.inverse import Optimise, solve
 
@@ -189,11 +188,9 @@ def best_size(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def _answer_at_low_priority(work: Any) -> dict[str, Any]:
-    """Lower the priority of this process for good, so that answers a user waits for come first; then call `work`
-    without arguments.
+    """Lower the priority of this process for good, and return the answer of `work`, as `_answer` does.
 
-    Return {"answer": what it returns, "error": ""}, or an empty answer with the message of the ValueError that it
-    raises.
+    So the answers that a user waits for come first.
     """
     if hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, 0, BACKGROUND_NICENESS)
@@ -213,7 +210,7 @@ def _answer(work: Any) -> dict[str, Any]:
 
 
 def fault(error: ValueError) -> tuple[str, str]:
-    """Return the key of the field that an error is about, and the message for a page.
+    """Return the key of the field that an error is about, "" if it says none, and the message for a page.
 
     Places in lists are parts of the key, as in "tiers.1.depth". If the field was changed on the page, the message says
     what is wrong and what would be right; otherwise it is that of the error, and of several faults the first counts.

@@ -204,7 +204,7 @@ def _with_old_range(control: Control, before: Control | None) -> Control:
 
 
 def _controls(data: Mapping[str, Any]) -> Iterator[Control]:
-    """Yield the controls of the network whose fields are `data`; raise an error if its kind is not one of KINDS."""
+    """Yield the controls of the network with the fields `data`; raise DocumentError if its kind is none of KINDS."""
     kind = data.get("kind")
     if kind not in KINDS:
         raise file_error("", "is no network", f"kind: {', '.join(KINDS)}")

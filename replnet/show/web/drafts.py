@@ -30,9 +30,9 @@ class Drafts:
         self._last_change: tuple[str, float] | None = None
 
     def change(self, draft: Draft, key: str, time: float) -> None:
-        """Make `draft` the one that is, as the field at `key` was changed at a `time`, in seconds of any clock.
+        """Make `draft` the current one, as the field at `key` was changed at a `time`, in seconds of any clock.
 
-        Changes of the same field in quick succession, as when a slider is moved, are one change.
+        Changes of the same field at most a second apart, as when a slider is moved, are undone together.
         """
         last, self._last_change = self._last_change, (key, time)
         if last is None or last[0] != key or time - last[1] > SAME_MOVE:
@@ -46,35 +46,35 @@ class Drafts:
         self._last_change = None
 
     def reset(self) -> None:
-        """Go back to the start, which can be undone."""
+        """Make the first draft the current one, which can be undone."""
         self._replace(self._start)
 
     def keep(self) -> None:
-        """Keep the draft as it is, to be compared with what becomes of it."""
+        """Make the current draft the reference, with which later ones are compared."""
         self.reference = self.now
 
     def swap(self) -> None:
-        """Make the kept draft the one that is, and keep the other; do nothing if none is kept."""
+        """Make the reference the current draft, and that the reference; do nothing if there is no reference."""
         if self.reference is not None:
             reference, self.reference = self.reference, self.now
             self._replace(reference)
 
     def forget(self) -> None:
-        """Keep no draft any more."""
+        """Have no reference any more."""
         self.reference = None
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a draft before this one."""
+        """Whether there was a draft before the current one."""
         return bool(self._before)
 
     @property
     def is_start(self) -> bool:
-        """Whether the draft is what a reset would make it."""
+        """Whether the current draft is the same as the first."""
         return self.now == self._start
 
     def _replace(self, draft: Draft) -> None:
-        """Make another draft the one that is, by a change of its own."""
+        """Make `draft` the current one, if it is another, by a change that is undone by itself."""
         if draft != self.now:
             self._before.append(self.now)
             self.now = draft

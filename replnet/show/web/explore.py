@@ -79,13 +79,13 @@ def page(opened: Opened) -> Callable[..., Any]:
 
 
 def _start(opened: Opened, source: str) -> Draft:
-    """Return the draft to which a reset goes back: the network as its file, or the command, has it."""
+    """Return the draft to which a reset goes back: the network as its file has it, or as the command has opened it."""
     overrides = opened.overrides if source == opened.network else ()
     return Draft(controls.read_assignments(overrides), 0.9)
 
 
 def _metric(name: str) -> str:
-    """Return the name of a metric that a page can show; raise a FieldError if it is another."""
+    """Return the name of a metric as it is; raise a FieldError if a page can show none of this name."""
     if name not in METRICS and name not in PLAIN_METRICS:
         raise FieldError("metric", f"{name!r} is not known", "one of " + ", ".join((*METRICS, *PLAIN_METRICS)))
     return name
@@ -142,7 +142,7 @@ class Explorer:
 
     @property
     def _target(self) -> Control:
-        """The control of the freshness that the user wants."""
+        """The control of the freshness that the user wants, from 0 to 1."""
         about = "the freshness that is wanted, from which sizes are computed"
         return Control("target", "number", self.drafts.now.target, about, "wanted freshness", 0.0, 1.0)
 
@@ -191,18 +191,18 @@ class Explorer:
         self._set(key, controls.family_text(text, family))
 
     def _set_metric(self, name: str) -> None:
-        """Draw, and ask for, the metric that the user chooses."""
+        """Draw another metric, and ask for the values of it in the current draft and the kept one."""
         self.metric = name
         self._show_draft()
         background_tasks.create(self._answer_reference(), name=f"kept {id(self)}")
 
     def _set_over(self, key: str) -> None:
-        """Draw the metric over the field that the user chooses."""
+        """Draw the metric over the field at `key`, and ask for its values there."""
         self.over = key
         self._show_draft()
 
     def _keep(self) -> None:
-        """Keep the draft as it is, unless it reads files that are not open."""
+        """Keep the current draft as the reference; do nothing if its network reads files that are not open."""
         try:
             self._current_question()
         except ValueError:
@@ -210,7 +210,7 @@ class Explorer:
         self._act(self.drafts.keep)
 
     def _act(self, act: Callable[[], None]) -> None:
-        """Change the drafts by `act`, a method of theirs, and show them."""
+        """Change the drafts by `act`, a method of theirs, and show the current one and the kept one."""
         reference = self.drafts.reference
         act()
         self.last_key = ""
@@ -221,7 +221,7 @@ class Explorer:
     # ---- What follows
 
     def _show_draft(self) -> None:
-        """Show the fields and the tools of the draft that is, and ask about it; or show what is wrong with it."""
+        """Show the fields and the tools of the current draft, and ask about it; or show what is wrong with it."""
         try:
             self.controls = controls.controls(self.document, self.drafts.now.assignments)
             self.panel.show(self.controls)
@@ -236,9 +236,7 @@ class Explorer:
         background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
 
     def _current_question(self) -> NetworkQuestion:
-        """Return the question about the network as it is now; raise a ValueError if it reads files that are
-        not open.
-        """
+        """Return the question about the current draft; raise a ValueError if it reads files that are not open."""
         return self._question_of(self.drafts.now)
 
     def _question_of(self, draft: Draft) -> NetworkQuestion:
@@ -248,7 +246,10 @@ class Explorer:
         return question._replace(metric=self.metric)
 
     def _address(self, path: str) -> str:
-        """Return the address of the page at `path` for the network, and the wanted freshness, as they are now."""
+        """Return the address of the page at `path` for the current network and the wanted freshness.
+
+        That of this page, "/", also has the metric, the field below the curve, and the kept draft.
+        """
         pairs = [*network_pairs(self.source, self.question.overrides), ("target", f"{self.question.target:.6g}")]
         if path == "/":
             pairs += [("metric", self.metric)] if self.metric != DEFAULT_METRIC else []
@@ -375,7 +376,7 @@ class Explorer:
         self._draw()
 
     def _draw(self) -> None:
-        """Draw the chart and fill the table, with the rows and the curves that there are."""
+        """Draw the chart and fill the table from the latest rows and curves of the current draft and the kept one."""
         field, reference = self._field, self.drafts.reference
         now = Variant(self.rows, self.curves[0], field.number if field else None)
         beside = (
@@ -389,7 +390,7 @@ class Explorer:
         )
 
     def _reference_value(self, field: Control | None) -> float | None:
-        """Return the value that a field has in the kept draft; None if it has none that is a number."""
+        """Return the value of a field in the kept draft; None if there is no such field, or its value is no number."""
         assert self.drafts.reference is not None
         try:
             others = controls.controls(self.document, self.drafts.reference.assignments)
@@ -408,7 +409,7 @@ class Explorer:
         self.tools.show_buttons((self.drafts.can_undo, not self.drafts.is_start, True), has_kept)
 
     def _say_slow(self, change: int) -> None:
-        """Say that the prediction takes longer, unless the fields have changed since `change`."""
+        """Say that the prediction takes longer, unless the fields have changed since change number `change`."""
         if change == self.change:
             self.view.status.set_text("Predicting; this one takes longer …")
 

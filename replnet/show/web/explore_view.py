@@ -54,7 +54,7 @@ class ExploreTools:
         self._buttons = list[Any]()
 
     def add_buttons(self, actions: Mapping[str, Callable[[], None]]) -> None:
-        """Add a button for each action, by the words on it."""
+        """Add a button for each of `actions`, which are functions without arguments by the words on the button."""
         with self._place:
             self._buttons += [
                 ui.button(words, on_click=act).props("no-caps outline dense").classes("rn-button")
@@ -62,17 +62,20 @@ class ExploreTools:
             ]
 
     def show_metrics(self, names: Sequence[str], chosen: str) -> None:
-        """Show the metrics to choose from."""
+        """Show the metrics to choose from, of which `chosen` is the one that is drawn."""
         self._metric = chosen
         self._metrics.set_options({name: name.replace("_", " ") for name in names}, value=chosen)
 
     def show_fields(self, labels: Mapping[str, str], chosen: str) -> None:
-        """Show the fields to choose from, as labels by key; `chosen` is none of them if it has no value."""
+        """Show the fields to choose from, as labels by key, and the key `chosen` of the one below the curve.
+
+        There is none if that is empty.
+        """
         self._over = chosen
         self._fields.set_options(dict(labels), value=chosen if chosen in labels else None)
 
     def show_buttons(self, usable: Sequence[bool], has_kept: bool) -> None:
-        """Let the first buttons be pressed that are `usable`; show the others if `has_kept`."""
+        """Enable those of the first buttons that are `usable`, in their order; show the others only if `has_kept`."""
         for button, can_be in zip(self._buttons, usable, strict=False):
             button.set_enabled(can_be)
         for button in self._buttons[len(usable) :]:
@@ -122,7 +125,10 @@ class ExploreView:
 
 
 def _rows_table(rows: Sequence[Row], reference: Sequence[Row] | None) -> Table:
-    """Return the table of rows, as dictionaries; with `reference`, rows of another network, also the change since."""
+    """Return the table of rows, as dictionaries; with rows of another network, `reference`, also the change since.
+
+    The change is that of the predicted value, None where one of the two is missing.
+    """
     if reference is None:
         return result_table(rows).select(TABLE_COLUMNS)
     before = {(row["group"], row["metric"]): row["predicted"] for row in reference}

@@ -148,7 +148,7 @@ class FieldPanel:
     """The fields of a network on a page: those that its file sets, and below them, folded, those that it leaves out."""
 
     def __init__(self, change: Callable[[str, str], None], choose: Callable[[str, str], None]) -> None:
-        """`change` is called with the key of a field and its text, `choose` with the key of a law and its family."""
+        """Make an empty panel; `change` is called with a field's key and text, `choose` with a law's key and family."""
         self._change, self._choose = change, choose
         self._fields: dict[tuple[str, str], Field] = {}
         self._marked: Field | None = None

@@ -83,14 +83,17 @@ def _groups(metric: str, variant: Variant) -> list[str]:
 
 
 def _curve(name: str, group: str, colour: str, points: Points, style: str) -> Options:
-    """Return a series, called `name`, with the predicted curve of a group, solid or dashed by `style`."""
+    """Return an ECharts series called `name` with the predicted curve of a group; `style` is solid or dashed."""
     curve: Options = {"name": name, "type": "line", "symbol": "none", "itemStyle": {"color": colour}}
     curve["lineStyle"] = {"color": colour, "width": 2, "type": style}
     return curve | {"data": [[x, number_or_none(values.get(group))] for x, values in points]}
 
 
 def _mark(name: str, colour: str, variant: Variant, metric: str, group: str) -> Options:
-    """Return a series with the predicted value of a group at the variant's own value of the field, if it has both."""
+    """Return an ECharts series called `name` with a group's predicted `metric` at the variant's value of the field.
+
+    It has no point if the variant has no such value, or no prediction.
+    """
     key = group, metric
     values = [number_or_none(row["predicted"]) for row in variant.rows if (row["group"], row["metric"]) == key]
     style = {"color": "transparent", "borderColor": colour, "borderWidth": 2}

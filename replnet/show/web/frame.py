@@ -69,8 +69,9 @@ def page_frame(path: str, heading: str) -> Iterator[Any]:
 
 
 def chart(options: dict[str, Any], about: str) -> Any:
-    """Add a chart to the page and return it; `options` are those of ECharts, and `about` describes it for users who do
-    not see it.
+    """Add a chart with these `options` of ECharts to the page, and return it.
+
+    `about` describes it for users who do not see it.
     """
     return ui.echart(_with_description(options, about), renderer="svg").classes("rn-chart")
 

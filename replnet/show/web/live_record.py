@@ -89,18 +89,18 @@ class RunRecorder:
         self.stops: Callable[[], bool] = lambda: False
 
     def __call__(self, glimpse: Glimpse) -> None:
-        """Add the line of a glimpse."""
+        """Write the line of a glimpse; then raise Ctrl-C in this process, once, if somebody wants the run to end."""
         self.add({**self._lines.line(glimpse), "seconds": self._clock() - self._begin})
         if self.stops():
             self.stops = lambda: False
             signal.raise_signal(signal.SIGINT)
 
     def end(self, result: Emulated) -> None:
-        """Add the line of the result: its rows, its verdict, and why it is incomplete."""
+        """Write the line of the result: its rows, its verdict, and why it is incomplete, empty if it is not."""
         self.add({"rows": [row.data() for row in result.rows], "verdict": result.verdict, "why": result.incomplete})
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Write a line, so that readers can see it at once."""
+        """Write a line, which is plain data, so that readers can see it at once."""
         self._record.write(json.dumps(line).encode() + b"\n")
         self._record.flush()
 
@@ -160,7 +160,7 @@ class GlimpseInbox:
         return bytes(self._lines[offset:])
 
     def stop(self) -> None:
-        """Ask whoever sends the record to end its run."""
+        """Ask all senders of the record to end the run; they look for that after each line."""
         for writer in self._writers:
             writer.write(STOP)
 
@@ -180,8 +180,9 @@ class GlimpseInbox:
 
 @contextmanager
 def connect_to_inbox(inbox: InboxAddress) -> Iterator[tuple[IO[bytes], Callable[[], bool]]]:
-    """Connect to the inbox at an address; yield a file for bytes, and what is written to it goes there, and a function
-    that tells whether the inbox wants the run to stop.
+    """Connect to the inbox at an address; yield a file for the bytes of the record, and a function without arguments.
+
+    What is written to the file goes to the inbox; the function tells whether the inbox wants the run to stop.
     """
     with socket.create_connection(("127.0.0.1", inbox.port)) as connection, connection.makefile("wb") as record:
         record.write(inbox.key.encode() + b"\n")
@@ -201,10 +202,11 @@ class _GlimpseLines:
         self._stalled_since = dict[str, float]()  # by the words about a stall: when a glimpse first had it
 
     def line(self, glimpse: Glimpse) -> dict[str, Any]:
-        """Return the line of a glimpse, as a dictionary: time, freshness by group, counts, faults so far, and the
-        states of nodes if it has them.
+        """Return the line of a glimpse, as plain data by name.
 
-        A fault is (begin, end or None while it lasts, its label, a sentence about it).
+        It has `now`, `horizon` and `slip` in model time, freshness (`fresh`) and half widths of its intervals by group
+        as far as they are known, the numbers of `events` and `messages`, the `faults` so far, and the states of nodes
+        if the glimpse has them. A fault is (begin, end or None while it lasts, its label, a sentence about it).
         """
         shares = zip(glimpse.groups, map(float, glimpse.fresh), strict=True)
         losses = [(loss.heard, loss.back, f"{_name_or_count(loss.nodes)} lost", str(loss)) for loss in glimpse.lost]
@@ -226,7 +228,7 @@ class _GlimpseLines:
 
     @staticmethod
     def _half_widths(glimpse: Glimpse) -> dict[str, float]:
-        """Return half the width of the interval of each group's freshness, by group, as far as it is known."""
+        """Return half the width of the interval of each group's freshness, by group, without those not known."""
         if glimpse.half_width is None:
             return {}
         pairs = zip(glimpse.groups, map(float, glimpse.half_width), strict=True)
@@ -275,8 +277,8 @@ class LiveRecord:
 
     `reader` returns the bytes of the record from an offset on. There is nothing before the first `update`. `about` is
     the line with the network, the engine, the seed and the names, `latest` that of the last glimpse, and `result` that
-    of the result, if there is one. `points` has at most some 300 glimpses evenly over the run, and `lost` may be set
-    once nobody writes it any more, and `over` says whether the run has ended.
+    of the result, each None until it has come. `points` has at most some 300 glimpses evenly over the run. `over` says
+    whether the run has ended, and `lost`, which others set, that nobody writes the record any more.
     """
 
     def __init__(self, reader: RecordReader) -> None:
@@ -394,7 +396,7 @@ class LiveRecord:
 
     @property
     def _state(self) -> str:
-        """A sentence about whether the run goes on, or how it ended."""
+        """A sentence on whether the run goes on, or how it ended."""
         if self.lost:
             return "The process of the run is gone, without a result; so far it had come."
         if not self.over:

@@ -79,7 +79,7 @@ class LiveView:
 
     @property
     def _owner(self) -> int | None:
-        """The process that the record names as that of the run; None if it names none."""
+        """The number of the process that the record names as that of the run; None if it names none."""
         return None if self.record.about is None else self.record.about.get("process")
 
     @property
@@ -98,7 +98,7 @@ class LiveView:
         self.button.set_visibility(self._end is not None or self._is_child)
 
     def _stop(self) -> None:
-        """End the run with what there is."""
+        """End the run with what there is: by `stop` if that was given, else by an interrupt of its process."""
         self.button.disable()
         if self._end is not None:
             self._end()
@@ -106,7 +106,7 @@ class LiveView:
             os.kill(self._owner, signal.SIGINT)
 
     def _finish(self) -> None:
-        """Look no more."""
+        """Hide the button and read the record no more."""
         self.button.set_visibility(False)
         self.timer.deactivate()
 

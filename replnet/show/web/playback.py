@@ -110,7 +110,10 @@ class Playback:
 
 
 def recorded_replications(trace: Trace) -> list[int]:
-    """Return the numbers of the replications that have events in a trace; raise FieldError if it cannot be read."""
+    """Return the numbers of the replications with events in a trace, ascending.
+
+    Raise FieldError if the trace cannot be read.
+    """
     import pyarrow.compute as pc
 
     numbers: list[int] = sorted(pc.unique(_read_table(trace, ["replication"])["replication"]).to_pylist())

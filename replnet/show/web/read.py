@@ -37,7 +37,7 @@ def page(opened: Opened) -> Callable[..., Any]:
     """Return the function that builds the page Read, of the sweep that the command has opened."""
 
     def read(request: Request) -> None:
-        """Build the page, with the filter that the address names, or say how to open a sweep."""
+        """Build the page Read, with the filter that the address names, or with how a sweep is opened if none is."""
         if opened.folder is None:
             with page_frame("/read", "Read"):
                 ui.label("No sweep is open. Begin with its directory: replnet ui DIR").classes("rn-quiet")
@@ -146,17 +146,17 @@ class Reader:
         self._fill()
 
     def _set_filter(self, words: str) -> None:
-        """Show the rows in which all of these words occur."""
+        """Show the rows in which all of these words occur, in a moment, and put the words into the address."""
         self.filter = words
         replace_address(self.client, address("/read", *([("filter", words)] if words else [])))
         background_tasks.create_lazy(self._fill_later(), name=f"filter {id(self)}")
 
     async def _fill_later(self) -> None:
-        """Fill the table."""
+        """Fill the table, in the background, where only the latest of several calls counts."""
         self._fill()
 
     def _fill(self) -> None:
-        """Fill the table with the rows that the filter lets through, and say how many these are of how many."""
+        """Fill the table with the rows that have the words of the filter, and say how many of all rows these are."""
         self.shown, links = matching_rows(self.rows, self.links, self.filter)
         fill_table(self.table, self.shown, links)
         count = len(self.rows.rows)

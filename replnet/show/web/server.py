@@ -46,7 +46,7 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
 
 
 def free_port(port: int) -> int:
-    """Return the port, or any free one for 0; raise FieldError if another program listens there."""
+    """Return `port`, or if that is 0 the number of a free one; raise FieldError if another program listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

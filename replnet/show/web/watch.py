@@ -77,7 +77,7 @@ def page(opened: Opened) -> Callable[..., Any]:
 
 
 def _title(trace: Path | Run | RecordReader | None, name: str | None, network: str) -> str:
-    """Return what is on the page: the run called `name` of a network, the file of a trace, or a run that goes on."""
+    """Return the title of the page: the run called `name` of `network`, the file of a trace, or a run that goes on."""
     if trace is None:
         return name or "no run yet"
     if isinstance(trace, Path):
@@ -173,8 +173,9 @@ class RunForm:
             self.words.set_text(await self._ask_once(partial(run_live, engine=LIVE, inbox=place), question))
 
     async def _ask_once(self, work: Callable[[NetworkQuestion], Any], question: NetworkQuestion) -> Any:
-        """Return the only item in the answer of `work(question)`, computed in a process that ends then; raise a
-        ValueError if it fails.
+        """Return the only item in the answer of `work(question)`, from another process, which ends then.
+
+        Raise a ValueError, with the field and what is wrong, if there is no answer.
         """
         reply = await self.desk.ask(work, question)
         await self.desk.close()
@@ -315,7 +316,7 @@ class PlaybackView:
             self._go_to_pull(later=key in LATER)
 
     def _go_to_pull(self, later: bool) -> None:
-        """Show the network at the next pull, or at the last one before; stay if there is none."""
+        """Show the network at the next pull, or if `later` is False at the one before; stay if there is none."""
         assert self.playback is not None
         pulls = self.playback.pulls
         at = int(np.searchsorted(pulls, self.time, "right" if later else "left")) - (not later)
@@ -324,7 +325,7 @@ class PlaybackView:
             self.slider.set_value(self._position)
 
     def _step(self) -> None:
-        """Play on by one picture, and stop at the end."""
+        """Show the network one picture later, at the chosen speed, and stop at the end of the run."""
         assert self.playback is not None
         self._move(self.time + self.speed.value * self.playback.end * SECONDS_BETWEEN_PICTURES / SECONDS_TO_PLAY)
         self.slider.set_value(self._position)
