@@ -26,10 +26,11 @@ from replnet.histories.held_copies import StalenessSums, stretches_of, sums_betw
 from replnet.histories.history import DAY
 from replnet.histories.locked_clocks import clock, phase_lock
 from replnet.histories.observing import Observation
+from replnet.histories.reasons import interval_by_waits
 from replnet.histories.time_words import span_text
 from replnet.lab.inverse import read_target
 from replnet.laws import Empirical, Floats, constant
-from replnet.measure import Estimate, Row, is_metric_on_request
+from replnet.measure import Estimate, Row, is_metric_on_request, is_share
 from replnet.run import Progress, TabularResult, Threshold
 from replnet.text import FieldError
 
@@ -56,7 +57,8 @@ PROPOSED = (
     "meets",
 )  # fmt: skip
 SEED = 20_111
-PRECISION = 0.005  # half-width of what is emulated
+PRECISION = 0.005  # half-width of what is emulated, of a share; of others relative to the value
+CHECK_SECONDS = 30.0  # of an emulation, at most
 
 
 @final
@@ -103,20 +105,18 @@ class Schedule:
             return ""
         times = _clock_times(self)
         if self.interval < HOUR:
-            minutes = ",".join(str(minute) for hour, minute in times if hour == times[0][0])
+            first, step = times[0][1], round(self.interval / MINUTE)
+            minutes = "*" if step == 1 else f"{f'{first}-59' if first else '*'}/{step}"
             return f"{minutes} * * * *"
         return f"{times[0][1]} {'*' if self.interval == HOUR else ','.join(str(hour) for hour, _ in times)} * * *"
 
     @property
     def timer(self) -> str:
-        """The line of a systemd timer that says these pulls, if times are in seconds: `OnCalendar=*-*-* 14:05:00 UTC`.
-
-        Pulls at no stated times come so long after the last: `OnUnitActiveSec=600s`.
-        """
-        if not self.dated:
+        """The line of a systemd timer that says these pulls, as `OnCalendar=*-*-* 14:05:00 UTC`; empty if none can."""
+        if not self.dated or self.interval not in SAID_BY_TIMERS:
             return ""
-        if self.anchor is None:
-            return f"OnUnitActiveSec={self.interval:.0f}s"
+        if self.interval < MINUTE:
+            return f"OnCalendar=*-*-* *:*:0/{self.interval:.0f}"
         times = _clock_times(self)
         if self.interval <= HOUR:
             minutes = ",".join(f"{minute:02}" for hour, minute in times if hour == times[0][0])
@@ -125,13 +125,12 @@ class Schedule:
 
 
 def _clock_times(schedule: Schedule) -> list[tuple[int, int]]:
-    """Return the (hour, minute) in UTC of the pulls of a day, in ascending order, each rounded to the minute.
+    """Return the (hour, minute) in UTC of the pulls of a day, in ascending order; the anchor is rounded to a minute.
 
-    Pulls at no stated times are taken to begin at midnight.
+    The interval is one of SAID_BY_CRON. Pulls at no stated times are taken to begin at midnight.
     """
-    seconds = np.arange(schedule.anchor or 0.0, (schedule.anchor or 0.0) + DAY - MINUTE / 2, schedule.interval)
-    minutes = sorted({round(second / MINUTE) % 1440 for second in seconds.tolist()})
-    return [divmod(minute, 60) for minute in minutes]
+    first, step = round((schedule.anchor or 0.0) / MINUTE), round(schedule.interval / MINUTE)
+    return [divmod(minute, 60) for minute in sorted((first + pull * step) % 1440 for pull in range(1440 // step))]
 
 
 @final
@@ -172,11 +171,10 @@ class ReplicaRecord:
     def schedule(self) -> Schedule:
         """The pulls as they are: by their clock, if they keep one, else as often as the waits of updates tell.
 
-        Updates wait half an interval in the middle, however many pulls found nothing and were not seen. Where they wait
-        much less than an interval of the clock of the arrivals, that is only the source's. The interval is NaN if there
-        is neither a clock nor a wait.
+        Where updates wait much less than an interval of the clock of the arrivals, that is only the source's clock. The
+        interval is NaN if there is neither a clock nor a wait.
         """
-        by_waits = max(2 * (float(np.median(self.waits)) - self.delay), self.visited) if self.waits.size else math.nan
+        by_waits = max(interval_by_waits(self.waits, self.delay), self.visited) if self.waits.size else math.nan
         beat = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
         if beat is None or beat.period <= 2 * self.visited or by_waits < beat.period / 2:
             return Schedule(by_waits, None, self.dated)
@@ -220,6 +218,8 @@ class ReplicaRecord:
         `doubt` is a text on why it has no confidence interval; empty if it has one.
         """
         by_metric = estimates(sums, lengths, doubt)
+        if target.metric == "lag" and not sums.stale.any():
+            return replace(by_metric["lag"], value=0.0)
         if target.metric != "freshness":
             return by_metric[target.metric]
         share = by_metric["staleness"]
@@ -444,11 +444,17 @@ def propose(
         raise FieldError("target", f"{goal.text!r} is not told by a record", f"a demand on {', '.join(METRICS)}")
     tell = progress or (lambda share, words: None)
     measured = {row.group: row.estimate.value for row in observation.found if row.metric == row_metric(goal)}
+    if not measured:
+        raise FieldError(
+            "target", f"nobody recorded the source, so {goal.metric} is unknown", "a record of the source too"
+        )
     if goal.metric == "staleness":
         measured = {group: 1 - value for group, value in measured.items()}
+    if goal.metric == "lag":  # there is none while nothing is stale
+        measured = {group: 0.0 if math.isnan(value) else value for group, value in measured.items()}
     missed = tuple(group for group, value in measured.items() if not goal.margin(value) >= 0)
     names = [name for name in observation.replicas if name in missed]
-    proposals, emulated = list[Proposal](), dict[tuple[float, float], Row]()
+    proposals, emulated = list[Proposal](), dict[tuple[float, float], Row | None]()
     for place, name in enumerate(names):
         tell(place / len(names), name)
         replica = replica_record(observation, name)
@@ -461,8 +467,9 @@ def propose(
         if check and proposal.schedule is not None and proposal.schedule.anchor is None:
             key = (proposal.schedule.interval, replica.delay)
             if key not in emulated:
-                emulated[key] = emulate_schedule(replica, proposal.schedule, goal, seed)
-            proposal = replace(proposal, emulated=emulated[key].estimate)
+                emulated[key] = emulate_schedule(replica, proposal.schedule, goal, proposal.expected.value, seed)
+            row = emulated[key]
+            proposal = replace(proposal, emulated=row.estimate if row else None)
         proposals.append(proposal)
     for_clients = (_ask_several(observation, goal, measured),) if names else ()
     return Proposals(goal, (*proposals, *filter(None, for_clients)), missed)
@@ -519,10 +526,13 @@ def replica_record(observation: Observation, name: str) -> ReplicaRecord:
     )
 
 
-def emulate_schedule(replica: ReplicaRecord, schedule: Schedule, target: Threshold, seed: int = 1) -> Row:
+def emulate_schedule(
+    replica: ReplicaRecord, schedule: Schedule, target: Threshold, expected: float, seed: int = 1
+) -> Row | None:
     """Emulate a replica that pulls every `schedule.interval`, at any phase, and a source with the recorded updates.
 
-    The source plays the times between its recorded updates again. Return the row of the target's metric.
+    The source plays the times between its recorded updates again. Return the row of the target's metric, of which about
+    `expected` is expected; None if it is not known after half a minute.
     """
     from replnet.lab import emulate
     from replnet.network import single
@@ -532,8 +542,9 @@ def emulate_schedule(replica: ReplicaRecord, schedule: Schedule, target: Thresho
     network = single(
         updates=Cycle(Empirical(gaps), "recorded", gaps),
         downloads=constant(mean=schedule.interval),
-        delay=replica.delay / 2,  # of each of two messages
+        delay=replica.delay,  # of the answer, which a copy is late by
     )
     metrics = [target.metric] if is_metric_on_request(target.metric) else []
-    result = emulate(network, measure=metrics, precision=PRECISION, seed=seed, workers=0)
-    return result.about(target.metric)[0]
+    precision = PRECISION if is_share(target.metric) else PRECISION * max(expected, target.bound)
+    result = emulate(network, measure=metrics, precision=precision, seed=seed, workers=0, budget=CHECK_SECONDS)
+    return None if result.incomplete else result.about(target.metric)[0]

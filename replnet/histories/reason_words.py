@@ -9,7 +9,16 @@ from typing import final
 
 import numpy as np
 
-from replnet.histories.reasons import Kind, Phase, StaleTime, phase_of, shares, stale_time, staleness_by_intervals
+from replnet.histories.reasons import (
+    Kind,
+    Phase,
+    StaleTime,
+    interval_by_waits,
+    phase_of,
+    shares,
+    stale_time,
+    staleness_by_intervals,
+)
 from replnet.histories.seen_copies import SeenCopies, SeenUpdates
 from replnet.histories.time_words import day_text, percent, span_text, time_text
 from replnet.histories.upstreams import upstreams
@@ -279,7 +288,7 @@ def _interval(share: float, replica: _Replica, is_phase: bool) -> Reason:
     if not waits.size:
         return Reason("interval", share, "pulls rarely", f"It pulls too rarely to say how often; {changes}")
     wait = span_text(float(waits.mean()), around.dated)
-    length = 2 * float(waits.mean() - (parts.least_wait if parts.delay_time else 0.0))
+    length = interval_by_waits(waits, parts.least_wait if parts.delay_time else 0.0)
     every = span_text(max(length, around.visit_gap), around.dated)
     if parts.delay_time and length < parts.least_wait:
         words = f"It gets updates {wait} after they came, about as late each time; {changes}"

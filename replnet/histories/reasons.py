@@ -154,8 +154,8 @@ class StaleTime:
 
     @cached_property
     def least_wait(self) -> float:
-        """The least wait of a copy that `is_usual`; 0 if there are fewer than 8 of these."""
-        waits = self.waits[self.is_usual]
+        """The least wait of an update outside of outages; 0 if there are fewer than 8 of these."""
+        waits = self.usual_waits
         return float(waits.min()) if waits.size >= FEWEST_WAITS else 0.0
 
     @cached_property
@@ -173,6 +173,16 @@ class StaleTime:
     def share(self, amount: float) -> float:
         """Return an amount of time as a share of the replica's stale time; 0 if it was never stale."""
         return amount / self.total if self.total else 0.0
+
+
+def interval_by_waits(waits: Floats, delay: float) -> float:
+    """Return the interval of pulls at which updates wait as long as in `waits`, of which all have a `delay` besides.
+
+    An update waits half an interval in the mean, however many pulls found nothing and were not seen. Waits in outages
+    do not count: those above 6 times the upper quartile.
+    """
+    usual = waits[waits <= LONGEST_WAIT * np.quantile(waits, 0.75)]
+    return 2 * (float(usual.mean()) - delay)
 
 
 def stale_time(
