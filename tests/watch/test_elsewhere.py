@@ -104,6 +104,7 @@ def test_a_program_that_does_not_end_is_ended(tmp_path):
         ("nodes: {}", "nodes: "),
         ("nodes: {source: {}}", r"nodes\.source: says nowhere to look \(one of url, zone, git, file, command\)"),
         ("nodes: {source: {url: 'ftp://x'}}", r"url: 'ftp://x' is no web address"),
+        ("nodes: {source: {url: 'http://x:99999/'}}", r"url: 'http://x:99999/' is no web address"),
         ("nodes: {source: {url: 'http://x', file: a}}", "has url and file"),
         ("nodes: {source: {zone: example.org}}", "server: missing"),
         ("nodes: {a: {file: x}}", "source: 'source' is no node"),
