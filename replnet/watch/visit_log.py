@@ -73,7 +73,12 @@ class VisitLog:
         self._database.execute("insert into visits values (?, ?, ?, ?, ?, ?, ?)", values)
 
     def __iter__(self) -> Iterator[Visit]:
-        return (Visit(*row) for row in self._database.execute(f"select {COLUMNS} from visits order by time"))
+        """Yield all visits, by time; raise DocumentError if the file is damaged."""
+        try:
+            for row in self._database.execute(f"select {COLUMNS} from visits order by time"):
+                yield Visit(*row)
+        except sqlite3.Error as error:
+            raise file_error(str(self.path), f"is damaged ({error})", "a whole history of replnet watch") from None
 
     def __len__(self) -> int:
         return int(self._database.execute("select count(*) from visits").fetchone()[0])

@@ -134,3 +134,14 @@ def test_a_history_keeps_every_visit_and_goes_on(tmp_path):
     (tmp_path / "page.html").write_text("<html>" * 1000)
     with pytest.raises(rn.InputError, match="is no history of visits"):
         VisitLog(tmp_path / "page.html")
+
+
+def test_a_history_that_is_damaged_within_is_named(tmp_path):
+    path = tmp_path / "visits.sqlite"
+    with VisitLog(path) as history:
+        for time in range(500):
+            history.add(Visit(time, "source", str(time), None, None, 0.1, None))
+    data = path.read_bytes()
+    path.write_bytes(data[:12288] + b"\xff" * 8192 + data[20480:])
+    with pytest.raises(rn.InputError, match=r"visits\.sqlite: file: is damaged \("):
+        rn.observe(path)
