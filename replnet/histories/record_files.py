@@ -55,7 +55,7 @@ def read_records(source: RecordSource, *, one_node: bool = False) -> Record:
     `one_node` says that a table without a column of nodes is of one node, which has the name of its file. Raise a
     FieldError if something cannot be read, is of no kind that is known, or of another than the rest.
     """
-    if not isinstance(source, str | Path | list | tuple):
+    if hasattr(source, "columns"):
         return _table_record("record", source, one_node)
     paths = source if isinstance(source, list | tuple) else [source]
     if not all(isinstance(path, str | Path) for path in paths):
