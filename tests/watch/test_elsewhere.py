@@ -128,6 +128,11 @@ def test_a_history_keeps_every_visit_and_goes_on(tmp_path):
     for visit in (two, one):
         with VisitLog(tmp_path / "visits.sqlite") as history:
             history.add(visit)
+            with VisitLog(tmp_path / "visits.sqlite", only_read=True) as reader:
+                assert visit in list(reader)
+    with VisitLog(tmp_path / "visits.sqlite", only_read=True) as history:
+        assert list(history) == [one, two]
+        assert [file.name for file in tmp_path.iterdir()] == ["visits.sqlite"]
     with VisitLog(tmp_path / "visits.sqlite") as history:
         assert list(history) == [one, two]
         assert len(history) == 2
