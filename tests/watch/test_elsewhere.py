@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import dns.flags
 import dns.message
@@ -91,6 +92,15 @@ def test_a_file_and_a_program_have_what_they_say(tmp_path):
     assert found["program"].left == 1795161600.0
     assert found["fails"].fault.endswith("ended with 1: no disk")
     assert found["absent"].fault == "program: no-such-program: No such file or directory"
+
+
+def test_what_a_program_has_started_ends_with_its_visit(tmp_path):
+    mark = tmp_path / "pid"
+    command = ["sh", "-c", f"sleep 47 & echo $! > {mark}; echo hi"]
+    (visit,) = visits({"source": {"command": command}}, timeout=1)
+    assert visit.fault == "time-out: no answer within 1 s"
+    state = Path("/proc", mark.read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"  # gone, or waits for its own parent
 
 
 def test_a_program_that_does_not_end_is_ended(tmp_path):
