@@ -177,6 +177,7 @@ def test_a_replica_that_is_not_seen_any_more_cuts_nothing_off(columns):
     rows += [(t, "lost", t // 10) for t in range(100)]
     result = observe(pd.DataFrame(sorted(rows), columns=["time", "node", "version"])[columns])
     assert result.replicas[0] == "lost"
+    assert result.visits["lost"] == sum(node == "lost" and t >= result.start for t, node, _ in rows)
     assert result.end == max(t for t, node, _ in rows if node == "source")
     assert result.notes == ("not seen any more before the end, and taken to have kept what it had: lost",)
     reason = result.reasons["lost"][0]
