@@ -26,7 +26,7 @@ from replnet.histories.record_files import RecordSource, read_records
 from replnet.histories.records import is_yes, placed_entries
 from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
-from replnet.text import FieldError, convert_times, count_text
+from replnet.text import MICROSECONDS, FieldError, convert_times, count_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
     (or page, url, node) of the element, and the `version` that it had, such as a checksum, or whether it had `changed`
     since the visit before. Rates are per `unit`, a day if None and times are dates; `weight` is empty, to be filled in.
     Elements with a single visit are left out. `attrs` has the unit, counts and notes. Raise FieldError if the record
-    cannot be read.
+    cannot be read, or `unit` is no unit of time.
 
     >>> import pandas as pd
     >>> log = pd.DataFrame({"time": [0, 1, 2, 3, 4], "name": "/a", "version": [1, 1, 2, 2, 2]})
@@ -53,6 +53,8 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if unit is not None and unit not in MICROSECONDS:
+        raise FieldError("unit", f"{unit!r} is no unit of time", f"one of {', '.join(MICROSECONDS)}")
     log = read_records(record)
     name, table = log.name, log.table
     column = next((name for name in ("version", "changed") if name in table), None)

@@ -106,7 +106,9 @@ def _day_notes(days: dict[str, Counter[str]]) -> list[str]:
     if not any(judged.values()):
         return []
     worst = sorted((url for url in days if old[url]), key=lambda url: -old[url] / judged[url])
-    texts = [f"by its days, {count_text(len(days) - len(worst), 'mirror')} of {len(days)} always fresh"]
+    fresh, unseen = sum(judged[url] > 0 == old[url] for url in days), sum(not judged[url] for url in days)
+    others = [f"{count_text(unseen, 'mirror')} not judged"] if unseen else []
+    texts = [f"by its days, {count_text(fresh, 'mirror')} of {len(days)} always fresh", *others]
     for url in worst[:MOST_MIRRORS_LISTED]:
         counts = [f"{word} {days[url][letter]}" for letter, word in DAY_CLASSES.items() if days[url][letter]]
         texts.append(f"{url} on {judged[url]} days: {', '.join(counts)}")

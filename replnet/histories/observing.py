@@ -165,11 +165,11 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
     >>> row["group"], row["metric"], round(row["measured"], 3), round(row["least"], 3), round(row["most"], 3)
     ('mirror', 'freshness', 0.9, 0.801, 0.95)
     """
-    visits = read_visits(record, source, left)
-    if not visits.source:
-        return _observation_of_ages(visits)
+    recorded = read_visits(record, source, left)
+    if not recorded.source:
+        return _observation_of_ages(recorded)
     notes = list[str]()
-    visits = keep_lost_replicas(visits)
+    visits = keep_lost_replicas(recorded)
     start = max(float(instants[0]) for instants, _ in visits.nodes.values())
     end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
@@ -193,7 +193,7 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
     around = Circumstances(
         span=(start, end),
         dated=are_dates(np.array([start, end])),
-        visit_gap=_visit_gap(visits),
+        visit_gap=_visit_gap(recorded),
         changes=_between(changes, start, end),
         faults=fault_times(visits.faults),
         lost=visits.lost,
@@ -203,7 +203,7 @@ def observe(record: RecordSource, source: str | None = None, *, left: str | None
         start=start,
         end=end,
         changes=around.changes,
-        visits={node: within(instants, start, end).size for node, (instants, _) in visits.nodes.items()},
+        visits={node: within(instants, start, end).size for node, (instants, _) in recorded.nodes.items()},
         found=rows,
         notes=(*notes, *visits.notes),
         updates=updates,

@@ -48,6 +48,7 @@ def read_visits(record: RecordSource, source: str | None = None, stamp: str | No
     which their data left the source. Raises a FieldError if the record cannot be read, lacks a column or a value, or
     has no such node or no other.
     """
+    source = None if source is None else str(source)  # a name in a DataFrame may be a number
     places = record if isinstance(record, list | tuple) else [record]
     replicas = [str(place) for place in places if isinstance(place, str) and git_place(place) is not None]
     if source is not None and git_place(source) is not None:

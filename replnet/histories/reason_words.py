@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -224,7 +224,7 @@ def _death(share: float, name: str, parts: StaleTime, around: Circumstances) -> 
         words += (
             f" It was not seen any more after {time_text(since, around.dated)}, and counts as if it kept what it had."
         )
-    words += _faults_text(around.faults.get(name), since, parts.end)
+    words += _faults_text(around.faults.get(name), [(since, parts.end)])
     return Reason("dead", share, brief, words, since=since)
 
 
@@ -240,19 +240,20 @@ def _outages(share: float, name: str, parts: StaleTime, around: Circumstances) -
     )
     more = f" and {begins.size - MOST_DATES} times more" if begins.size > MOST_DATES else ""
     words = f"No pull came through from {dates}{more}, where it usually pulls about every {usual}."
-    words += _faults_text(around.faults.get(name), float(begins[0]), float(ends[0]))
+    words += _faults_text(around.faults.get(name), zip(begins.tolist(), ends.tolist(), strict=True))
     brief = f"no pull for {length} from {day_text(float(begins[0]), around.dated)}"
     if begins.size > 1:
         brief = f"{begins.size} outages, {length}"
     return Reason("outage", share, brief, words, since=float(begins[0]), until=float(ends[-1]))
 
 
-def _faults_text(faults: Floats | None, since: float, until: float) -> str:
-    """Return a sentence on the failed visits from `since` to `until`, after a space; empty if there were none.
+def _faults_text(faults: Floats | None, spans: Iterable[tuple[float, float]]) -> str:
+    """Return a sentence on the failed visits in these spans of time, after a space; empty if there were none.
 
-    `faults` are the times of the replica's failed visits; None if it had none.
+    Each span is its begin and its end, and `faults` are the times of the replica's failed visits; None if it had none.
     """
-    count = 0 if faults is None else int(np.count_nonzero((faults >= since) & (faults <= until)))
+    times = np.array([]) if faults is None else faults
+    count = sum(int(np.count_nonzero((times >= since) & (times <= until))) for since, until in spans)
     return f" {count_text(count, 'visit')} failed in that time." if count else ""
 
 

@@ -42,6 +42,7 @@ COLUMN_NAMES = {
 }
 TABLE = "table"
 WATCHED = "history of replnet watch"
+NO_VALUES = ("NA", "NaN", "nan", "NULL", "null", "None")  # but as names and versions, which may be any text
 BEGIN_BYTES = 4096
 FEWEST_CLOCKS = 3  # visits with a Date before a clock is judged
 CLOCK_ERROR = 5.0  # seconds by which a clock is off, before it is said
@@ -54,7 +55,7 @@ def read_records(source: RecordSource, *, one_node: bool = False) -> Record:
     `one_node` says that a table without a column of nodes is of one node, which has the name of its file. Raise a
     FieldError if something cannot be read, is of no kind that is known, or of another than the rest.
     """
-    if not isinstance(source, str | Path | list | tuple):
+    if hasattr(source, "columns"):
         return _table_record("record", source, one_node)
     paths = source if isinstance(source, list | tuple) else [source]
     if not all(isinstance(path, str | Path) for path in paths):
@@ -133,7 +134,13 @@ def _csv_table(file: Path) -> Any:
     with file.open(encoding="utf-8-sig") as opened:
         heads = opened.readline()
     mark = next((mark for mark in ",;\t" if mark in heads), ",")
-    return pd.read_csv(file, sep=mark, dtype=str, encoding="utf-8-sig", comment=None)
+    table = pd.read_csv(
+        file, sep=mark, dtype=str, encoding="utf-8-sig", comment=None, keep_default_na=False, na_values=[""]
+    )
+    for column in table.columns:
+        if str(column).strip().lower() not in (*COLUMN_NAMES["node"], *COLUMN_NAMES["version"]):
+            table[column] = table[column].mask(table[column].isin(NO_VALUES))
+    return table
 
 
 def _json_record(name: str, data: Any, one_node: bool) -> Record:

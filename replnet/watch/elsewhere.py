@@ -8,6 +8,7 @@ import re
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from replnet.watch.content import LARGEST_BODY, Seen, VisitError, kept_version, read_body
@@ -84,7 +85,7 @@ def _read(path: Path) -> bytes:
 
 
 async def _output(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
-    """Run a program and return what it prints; it ends with the visit, if that takes too long.
+    """Run a program and return what it prints; with the visit it ends, and all that it has started.
 
     Raise VisitError if it cannot be started, fails, or prints too much.
     """
@@ -111,10 +112,12 @@ async def _output(command: Sequence[str], environment: Mapping[str, str]) -> byt
         code = await program.wait()
         words = (await complaint).decode("utf-8", "replace").strip()
     finally:
-        if program.returncode is None:
-            # With all that it has started itself, which would go on and hold its output open.
+        # With all that it has started itself, which would go on and hold its output open.
+        with suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)
-            await program.wait()
+        await program.wait()
+        # What has left the group may still hold the pipes open.
+        program._transport.close()  # type: ignore[attr-defined]
     if code:
         raise VisitError("program", f"{command[0]} ended with {code}: {words[:160]}")
     return bytes(body)

@@ -28,9 +28,13 @@ def _seconds(value: object) -> float:
 
 
 def _web_address(value: object) -> str:
-    """Return a URL; raise FieldError unless it begins with http or https and names a host."""
-    parts = urlsplit(value) if isinstance(value, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    """Return a URL; raise FieldError unless it begins with http or https, names a host, and has a port if any."""
+    try:
+        parts = urlsplit(str(value))
+        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
         raise FieldError("", f"{short_repr(value)} is no web address", "such as https://example.org/serial.txt")
     return str(value)
 

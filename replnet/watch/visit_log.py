@@ -48,8 +48,12 @@ class VisitLog:
 
     def __init__(self, path: Path, *, only_read: bool = False) -> None:
         try:
-            if only_read:  # the database may be anybody's, and stays as it is
-                self._database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=10.0, uri=True)
+            if only_read:  # the database may be anybody's, and its folder too: both stay as they are
+                place = path.resolve()
+                # Unless somebody is writing, SQLite need not lock it, for which it would make files beside it.
+                is_open = any(place.with_name(place.name + end).exists() for end in ("-wal", "-journal"))
+                address = f"{place.as_uri()}?mode=ro{'' if is_open else '&immutable=1'}"
+                self._database = sqlite3.connect(address, timeout=10.0, uri=True)
                 self._database.execute(f"select {COLUMNS} from visits limit 1")
             else:
                 self._database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
@@ -73,7 +77,12 @@ class VisitLog:
         self._database.execute("insert into visits values (?, ?, ?, ?, ?, ?, ?)", values)
 
     def __iter__(self) -> Iterator[Visit]:
-        return (Visit(*row) for row in self._database.execute(f"select {COLUMNS} from visits order by time"))
+        """Yield all visits, by time; raise DocumentError if the file is damaged."""
+        try:
+            for row in self._database.execute(f"select {COLUMNS} from visits order by time"):
+                yield Visit(*row)
+        except sqlite3.Error as error:
+            raise file_error(str(self.path), f"is damaged ({error})", "a whole history of replnet watch") from None
 
     def __len__(self) -> int:
         return int(self._database.execute("select count(*) from visits").fetchone()[0])

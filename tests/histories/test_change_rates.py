@@ -78,6 +78,7 @@ def test_errors(columns, message):
     assert message_of(lambda: rn.change_rates(pd.DataFrame({"time": [1, 2], "url": "a", "etag": "b"}), "d")) == (
         "unit: d is given, and the times of record are no dates (left out)"
     )
+    assert message_of(rn.change_rates, pd.DataFrame(columns), "week").startswith("unit: 'week' is no unit of time (one")
 
 
 def test_repeated_and_single_visits_are_noted():

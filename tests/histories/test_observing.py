@@ -198,3 +198,12 @@ def test_versions_that_the_source_was_never_seen_with_lie_between_others():
 def test_what_cannot_be_is_named(visited, change, message):
     with pytest.raises(ValueError, match=message):
         observe(change(visited))
+
+
+def test_records_that_are_none_are_refused_and_nodes_may_be_numbers():
+    for record in (3, None, [3]):
+        for read in (observe, rn.change_rates):
+            with pytest.raises(rn.InputError, match=r"record: .* is no record of visits \(a file, or a DataFrame\)"):
+                read(record)
+    rows = [(t, node, t // 10) for t in range(60) for node in (0, 1)]
+    assert observe(pd.DataFrame(rows, columns=["time", "node", "version"]), 0).replicas == ["1"]

@@ -120,19 +120,23 @@ def test_shares_add_up_and_dates_are_those_of_the_outage():
     assert first.until == pytest.approx(START + 13 * DAY, abs=HOUR + 15 * MINUTE)
 
 
-def test_visits_that_failed_are_counted_in_an_outage(tmp_path):
-    visits = FLEETS["outage"][0]
+def test_visits_that_failed_are_counted_in_all_outages(tmp_path):
+    twice = CUT[(CUT < START + 25 * DAY) | (CUT > START + 28 * DAY)]
+    visits = seen(AT_RANDOM, {"m": ("source", twice)})
     visits = visits[visits["time"] % (4 * HOUR) < MINUTE]
-    away = (visits["node"] == "m") & visits["time"].between(START + 11 * DAY, START + 12 * DAY)
+    away = (visits["node"] == "m") & (
+        visits["time"].between(START + 11 * DAY, START + 12 * DAY)
+        | visits["time"].between(START + 26 * DAY, START + 26.5 * DAY)
+    )
     with VisitLog(tmp_path / "seen.sqlite") as log:
         for (time, node, version), failed in zip(visits.itertuples(index=False), away, strict=True):
             fault = "no connection" if failed else None
             log.add(Visit(time, node, None if failed else str(version), None, None, 0.1, fault))
     result = observe(tmp_path / "seen.sqlite")
     assert result.notes[-1] == (
-        "m: 6 visits of 240 failed, at the longest all from 2025-06-25 20:00 to 2025-06-27 00:00: no connection"
+        "m: 9 visits of 240 failed, at the longest all from 2025-06-25 20:00 to 2025-06-27 00:00: no connection"
     )
-    assert "6 visits failed in that time." in " ".join(reason.words for reason in result.reasons["m"])
+    assert "9 visits failed in that time." in " ".join(reason.words for reason in result.reasons["m"])
 
 
 def test_a_replica_that_never_gets_anything_is_dead():
@@ -177,6 +181,7 @@ def test_a_replica_that_is_not_seen_any_more_cuts_nothing_off(columns):
     rows += [(t, "lost", t // 10) for t in range(100)]
     result = observe(pd.DataFrame(sorted(rows), columns=["time", "node", "version"])[columns])
     assert result.replicas[0] == "lost"
+    assert result.visits["lost"] == sum(node == "lost" and t >= result.start for t, node, _ in rows)
     assert result.end == max(t for t, node, _ in rows if node == "source")
     assert result.notes == ("not seen any more before the end, and taken to have kept what it had: lost",)
     reason = result.reasons["lost"][0]

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import dns.flags
 import dns.message
@@ -93,6 +94,15 @@ def test_a_file_and_a_program_have_what_they_say(tmp_path):
     assert found["absent"].fault == "program: no-such-program: No such file or directory"
 
 
+def test_what_a_program_has_started_ends_with_its_visit(tmp_path):
+    mark = tmp_path / "pid"
+    command = ["sh", "-c", f"sleep 47 & echo $! > {mark}; echo hi"]
+    (visit,) = visits({"source": {"command": command}}, timeout=1)
+    assert visit.fault == "time-out: no answer within 1 s"
+    state = Path("/proc", mark.read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"  # gone, or waits for its own parent
+
+
 def test_a_program_that_does_not_end_is_ended(tmp_path):
     (visit,) = visits({"source": {"command": [sys.executable, "-c", "import time; time.sleep(99)"]}}, timeout=0.5)
     assert visit.fault == "time-out: no answer within 0.5 s"
@@ -104,6 +114,7 @@ def test_a_program_that_does_not_end_is_ended(tmp_path):
         ("nodes: {}", "nodes: "),
         ("nodes: {source: {}}", r"nodes\.source: says nowhere to look \(one of url, zone, git, file, command\)"),
         ("nodes: {source: {url: 'ftp://x'}}", r"url: 'ftp://x' is no web address"),
+        ("nodes: {source: {url: 'http://x:99999/'}}", r"url: 'http://x:99999/' is no web address"),
         ("nodes: {source: {url: 'http://x', file: a}}", "has url and file"),
         ("nodes: {source: {zone: example.org}}", "server: missing"),
         ("nodes: {a: {file: x}}", "source: 'source' is no node"),
@@ -127,9 +138,25 @@ def test_a_history_keeps_every_visit_and_goes_on(tmp_path):
     for visit in (two, one):
         with VisitLog(tmp_path / "visits.sqlite") as history:
             history.add(visit)
+            with VisitLog(tmp_path / "visits.sqlite", only_read=True) as reader:
+                assert visit in list(reader)
+    with VisitLog(tmp_path / "visits.sqlite", only_read=True) as history:
+        assert list(history) == [one, two]
+        assert [file.name for file in tmp_path.iterdir()] == ["visits.sqlite"]
     with VisitLog(tmp_path / "visits.sqlite") as history:
         assert list(history) == [one, two]
         assert len(history) == 2
     (tmp_path / "page.html").write_text("<html>" * 1000)
     with pytest.raises(rn.InputError, match="is no history of visits"):
         VisitLog(tmp_path / "page.html")
+
+
+def test_a_history_that_is_damaged_within_is_named(tmp_path):
+    path = tmp_path / "visits.sqlite"
+    with VisitLog(path) as history:
+        for time in range(500):
+            history.add(Visit(time, "source", str(time), None, None, 0.1, None))
+    data = path.read_bytes()
+    path.write_bytes(data[:12288] + b"\xff" * 8192 + data[20480:])
+    with pytest.raises(rn.InputError, match=r"visits\.sqlite: file: is damaged \("):
+        rn.observe(path)
