@@ -96,7 +96,8 @@ def reasons_of(
     reasons_by_name = {}
     for name, held in copies.items():
         upstream = from_whom.get(name)
-        parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap)
+        failed = around.faults.get(name, np.array([]))
+        parts = stale_time(updates, copies, name, upstream, around.span, around.visit_gap, failed)
         phase = phase_of(parts, (updates if upstream is None else copies[upstream]).between_visits, held.between_visits)
         by_intervals = None
         if phase is None and upstream is None:

@@ -83,10 +83,11 @@ class StaleTime:
 
     A copy that came at `arrived` was stale from `begin` to `until`, and the update that it missed was there to be
     pulled from `available` on: at the source, or at the replica `upstream` from which it pulls (None: the source).
-    `is_last` says that no other copy came, and `last_seen` is when it was last seen held. `every_wait` has how long
-    every update waited that came while they were held, not only the first, and `holder` the index of the copy that was
-    held then. `never_came` counts the updates of the source in that time if no copy ever came, and is 0 else. Visits,
-    every `visit_gap`, see no more exactly when things happened; it is 0 in a record of changes.
+    `is_last` says that no other copy came, and `last_seen` is when it was last seen held, or visited in vain.
+    `every_wait` has how long every update waited that came while they were held, not only the first, and `holder` the
+    index of the copy that was held then. `never_came` counts the updates of the source in that time if no copy ever
+    came, and is 0 else. Visits, every `visit_gap`, see no more exactly when things happened; it is 0 in a record of
+    changes.
     """
 
     start: float
@@ -187,12 +188,13 @@ def interval_by_waits(waits: Floats, delay: float) -> float:
 
 def stale_time(
     updates: SeenUpdates, copies: Mapping[str, SeenCopies], name: str, upstream: str | None,
-    span: tuple[float, float], visit_gap: float,
+    span: tuple[float, float], visit_gap: float, failed: Floats,
 ) -> StaleTime:  # fmt: skip
     """Return the stale time of the replica `name` in a `span` of time, from its begin to its end.
 
     `copies` are those of all replicas, by name; it pulls from the replica `upstream`, or from the source if that is
-    None. `visit_gap` is the usual time between two visits of a node.
+    None. `visit_gap` is the usual time between two visits of a node, and `failed` has the times of the replica's visits
+    that brought nothing, in ascending order.
     """
     start, end = span
     held = copies[name]
@@ -217,13 +219,18 @@ def stale_time(
         until=stop[stale],
         available=available[stale],
         is_last=is_last[stale],
-        last_seen=np.append(held.before[1:], held.last_visit)[stale],
+        last_seen=np.maximum(np.append(held.before[1:], held.last_visit), _last_before(failed, until))[stale],
         every_wait=every_wait[stale[holder]],
         holder=index[holder[stale[holder]]],
         never_came=count if held.number[0] == held.number[-1] else 0,
         upstream=upstream,
         visit_gap=visit_gap,
     )
+
+
+def _last_before(times: Floats, instants: Floats) -> Floats:
+    """Return the last of `times`, which ascend, at or before each of the `instants`; minus infinity without one."""
+    return np.append(-np.inf, times)[np.searchsorted(times, instants, side="right")]
 
 
 def _waits_of_updates(updates: SeenUpdates, held: SeenCopies, upstream: SeenCopies | None) -> tuple[Floats, Ints]:

@@ -44,7 +44,6 @@ from replnet.workers import join_cluster
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATION_SECONDS = 0.15
-MOST_SLOWER = 4.0  # times, of a run that begins anew: a moment in which the machine stood still says no more
 MOST_PAIRS = 4  # of hosts that calibrate at once
 EVENTS_TIMED = 3000  # wakes and messages in virtual time from which their cost is measured
 
@@ -132,7 +131,7 @@ def run_on(
         if is_kept := run.run(watch, log, MOST_LATE_SHARE * shortest(plan) if costs else np.inf):
             live = Live(**gather_results(seen, run, starts, scale, run.now * scale))
     if not is_kept:
-        slower = round_up(min(run.slower, MOST_SLOWER) * scale)
+        slower = round_up(run.slower * scale)
         tell(f"this machine does not keep up at a time scale of {scale:g} s: once more, slower")
         live = run_on(
             transport, task, hosts, replications=replications, time_scale=slower, aim=aim, watch=watch, log=log,

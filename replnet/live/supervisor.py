@@ -40,7 +40,7 @@ MOST_LOSSES = 5  # of one host
 CUT_SECONDS = 0.5  # from when a run is cut short to its end, so that all hosts hear of it before
 CHECK_SECONDS = 5.0  # between looks at Ray itself
 TRIAL_SECONDS = 3.0  # after which it shows whether a pace can be kept
-SLOWER_TIMES = (3.0, 20.0)  # how many times slower the next pace is, at least and at most
+SLOWER_TIMES = (3.0, 5.0)  # how many times slower the next pace is, at least and at most
 SECONDS_BEHIND = 2.0  # without a report, after which a host has not caught up
 
 Watch: TypeAlias = Callable[[Glimpse], None]

@@ -187,3 +187,17 @@ def test_a_replica_that_is_not_seen_any_more_cuts_nothing_off(columns):
     reason = result.reasons["lost"][0]
     assert (reason.kind, reason.brief, reason.since) == ("dead", "not seen since 99", 99)
     assert result.rows_of("m")["freshness"]["measured"] > 0.9
+
+
+@pytest.mark.parametrize(("in_vain", "kinds"), [(True, {"outage"}), (False, set())])
+def test_where_nobody_visited_there_is_no_outage_and_where_visits_failed_there_is(in_vain, kinds):
+    """A replica that pulls all the time, but for 40 units in which it does not answer, or is not visited."""
+    rows = []
+    for t in np.arange(0.0, 200, 0.1).round(1):
+        rows.append((t, "source", int(t), None))
+        if not 80 <= t < 120:
+            rows.append((t, "mirror", int(t - t % 0.2), None))
+        elif in_vain:
+            rows.append((t, "mirror", None, "no connection"))
+    result = observe(pd.DataFrame(rows, columns=["time", "node", "version", "fault"]))
+    assert {reason.kind for reason in result.reasons["mirror"]} & {"outage", "dead"} == kinds
