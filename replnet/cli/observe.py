@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress, progress_lines
 from replnet.cli.proposals import print_proposals
 from replnet.show import Table
-from replnet.text import FieldError, count_text, duration, time_in
+from replnet.text import FieldError, count_text, dimension_of, duration, time_in
 
 if TYPE_CHECKING:
     from replnet.histories import Observation, Proposals
@@ -102,9 +101,10 @@ def _latency_limit(text: str | None, dated: bool | None) -> float | None:
     limit = float(time_in(text, "s", "--within"))
     if not 0 < limit < math.inf:
         raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
-    if dated and not re.search("[a-z]", text):
+    has_unit = dimension_of(text) == "time"
+    if dated and not has_unit:
         raise FieldError("--within", f"{text!r} has no unit", f"a time such as {text}min")
-    if dated is False and re.search("[a-z]", text):
+    if dated is False and has_unit:
         raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
     return limit
 
