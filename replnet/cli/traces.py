@@ -143,11 +143,6 @@ _short.hidden = True
 trace.add_command(_short, "rate")  # as scripts have it
 
 
-_short = copy.copy(rate_of_changes)
-_short.hidden = True
-trace.add_command(_short, "rate")  # as scripts have it
-
-
 @commands.command()
 @click.option("--updates", type=FILE, required=True, help="When the source changed.")
 @click.option("--downloads", type=FILE, required=True, help="When the replica copied it.")
