@@ -23,7 +23,7 @@ from replnet.cli.main import (
 from replnet.cli.output import echo, print_table, write
 from replnet.cli.progress import progress, progress_lines
 from replnet.show import result_table
-from replnet.text import MICROSECONDS, FieldError, interval_words, name_units
+from replnet.text import MICROSECONDS, FieldError, count_text, interval_words, name_units
 
 if TYPE_CHECKING:
     from replnet.lab.inverse import Candidate, Design
@@ -32,12 +32,15 @@ TABLE_HEADS = (
     "architecture", "pulls", "rates", "messages", "at source", "busiest", "fits", "predicted", "measured",
     "95 % interval", "verdict",
 )  # fmt: skip
+UPDATES_FILE = "observed-updates.csv"  # with the updates of a record
+FEWEST_UPDATES = 2  # that a trace needs
 
 
 @commands.command()
 @click.option("--updates", metavar="LAW", help="When the source changes, such as 'exponential(rate=2)'.")
 @click.option("--observed", type=click.Path(path_type=Path), metavar="FILE",
-              help="Take the updates from a record that `replnet observe` reads, and keep them beside it.")  # fmt: skip
+              help="Take the updates from a record that `replnet observe` reads, and keep them in "
+                   "observed-updates.csv, beside the file of -o or here.")  # fmt: skip
 @click.option("--replicas", type=click.IntRange(min=1),
               help="How many replicas serve clients.  [default: those of the record]")  # fmt: skip
 @click.option("--target", required=True, metavar="'METRIC >= X'",
@@ -78,7 +81,7 @@ def design(
     from replnet.lab.inverse import design as find
     from replnet.text import write_file, yaml_text
 
-    how |= _source_and_size(observed, how["updates"], how["replicas"], how["unit"])
+    how |= _source_and_size(observed, output, how["updates"], how["replicas"], how["unit"])
     laws = [law if "(" in law else f"{law}(rate=1)" for law in pulls] or POLICIES
     with progress() as report:
         try:
@@ -106,12 +109,13 @@ def design(
 
 
 def _source_and_size(
-    observed: Path | None, updates: str | None, replicas: int | None, unit: str | None
+    observed: Path | None, output: Path | None, updates: str | None, replicas: int | None, unit: str | None
 ) -> dict[str, Any]:
     """Return `updates` and `replicas` by name, taken from a record if one is `observed`, else an empty dict.
 
-    The instants of the record's updates are written to a file beside it, of which a trace in this `unit` is the law;
-    its replicas count if no number is given. Raise FieldError if either is missing, or the updates are given twice.
+    The instants of the record's updates are written to a file beside `output`, or here if that is None, of which a
+    trace in this `unit` is the law; its replicas count if no number is given. Raise FieldError if either is missing,
+    the updates are given twice, the record has too few, or the file exists with other content.
     """
     if observed is None:
         for option, value in (("--updates", updates), ("--replicas", replicas)):
@@ -125,9 +129,16 @@ def _source_and_size(
 
     with progress_lines("reading the record"):
         observation = observe(observed)
-    history = observed.with_name(f"{observed.stem}-source.csv")
-    text = io.StringIO()
-    write_times(observation.updates.seen, text)
+    times = observation.updates.seen
+    if times.size < FEWEST_UPDATES:
+        wrong = f"{observed} has {count_text(times.size, 'update')} of a source"
+        raise FieldError("--observed", wrong, f"{FEWEST_UPDATES} or more, or --updates LAW")
+    history, text = Path(UPDATES_FILE) if output is None else output.with_name(UPDATES_FILE), io.StringIO()
+    if history == output:
+        raise FieldError("--output", f"{output} is where the updates of the record go", "another name")
+    write_times(times, text)
+    if history.exists() and (not history.is_file() or history.read_bytes() != text.getvalue().encode()):
+        raise FieldError(str(history), "exists, with other content", "moved away, or -o FILE in another folder")
     write_file(history, text.getvalue())
     echo(f"the updates of the source are in {history}", err=True)
     end = f", unit={unit})" if unit is not None and observation.dated else ")"

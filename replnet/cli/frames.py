@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 from replnet.cli.output import echo, print_table
 from replnet.show import Table
-from replnet.text import FieldError, as_cell, output_file, value_text
+from replnet.text import PARQUET_ENDINGS, FieldError, as_cell, output_file, value_text
 
 DataFrame: TypeAlias = Any  # of pandas
 
 MOST_ROWS_SHOWN = 10
-CSV_ENDINGS, PARQUET_ENDINGS = (".csv",), (".parquet", ".pq")
+CSV_ENDINGS = (".csv",)
 
 
 def is_parquet(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from replnet.cli.output import echo, echo_note, print_table, write
 from replnet.cli.progress import progress, progress_lines
 from replnet.cli.proposals import print_proposals
 from replnet.show import Table
-from replnet.text import FieldError, count_text, duration, time_in
+from replnet.text import FieldError, count_text, dimension_of, duration, time_in
 
 if TYPE_CHECKING:
     from replnet.histories import Observation, Proposals
@@ -59,17 +59,22 @@ def observe(
     one for clients who ask several of them.
 
     With --target it proposes, for each replica that misses that, the cheapest change of its pulls that would have met
-    it, with a line of cron and of a systemd timer; the exit code is 1 if any replica misses it.
+    it, with a line of cron and of a systemd timer; as CSV, these proposals are the rows. The exit code is 1 if any
+    replica misses it.
     """
     if not files and not replicas:
         raise click.UsageError("nothing to observe: a FILE, or --source and --replica REPO:PATH")
-    from replnet.histories import COLUMNS, propose
+    from replnet.histories import COLUMNS, PROPOSED, propose
     from replnet.histories import observe as measure
 
     _latency_limit(within, None)  # before the record is read, which may take long
+    if within is not None and form == "csv":
+        raise FieldError("--within", "has no place among rows of CSV", "left out, or --format json")
     with progress_lines("reading the record, and following every replica"):
         observation = measure([*files, *replicas], source, left=left)
     limit = _latency_limit(within, observation.dated)
+    if limit is not None and not observation.replicas:
+        raise FieldError("--within", "the record has no source, and so no publication latency", "left out")
     proposals = None
     if target is not None:
         with progress() as report:
@@ -81,7 +86,8 @@ def observe(
         if proposals is not None:
             print_proposals(observation, proposals, len(proposals.found) if show_all else MOST_SHOWN)
 
-    write(form, lambda: _data(observation, proposals), COLUMNS, observation.rows, show)
+    columns, rows = (COLUMNS, observation.rows) if proposals is None else (PROPOSED, proposals.rows)
+    write(form, lambda: _data(observation, limit, proposals), columns, rows, show)
     return DIFFERS if proposals is not None and proposals.missed else FINE
 
 
@@ -93,18 +99,22 @@ def _latency_limit(text: str | None, dated: bool | None) -> float | None:
     if text is None:
         return None
     limit = float(time_in(text, "s", "--within"))
-    if not limit > 0:
+    if not 0 < limit < math.inf:
         raise FieldError("--within", f"{text!r} is no length of time", "a time above 0, such as 65min")
-    if dated and not re.search("[a-z]", text):
+    has_unit = dimension_of(text) == "time"
+    if dated and not has_unit:
         raise FieldError("--within", f"{text!r} has no unit", f"a time such as {text}min")
-    if dated is False and re.search("[a-z]", text):
+    if dated is False and has_unit:
         raise FieldError("--within", f"{text!r} has a unit, but the record has plain numbers", "a number above 0")
     return limit
 
 
-def _data(observation: Observation, proposals: Proposals | None) -> dict[str, Any]:
-    """Return an observation, and the proposals unless they are None, as the data that is printed as JSON."""
-    data = {
+def _data(observation: Observation, limit: float | None, proposals: Proposals | None) -> dict[str, Any]:
+    """Return an observation, and the proposals unless they are None, as the data that is printed as JSON.
+
+    Unless `limit` is None, the count of replicas whose publication latency is at most that is among them.
+    """
+    data: dict[str, Any] = {
         "start": observation.start,
         "end": observation.end,
         "unit": "s" if observation.dated else None,
@@ -117,6 +127,8 @@ def _data(observation: Observation, proposals: Proposals | None) -> dict[str, An
         ],
         "notes": observation.notes,
     }
+    if limit is not None:
+        data["within"] = {"limit": limit, "count": observation.count_within(limit)}
     if proposals is not None:
         data |= {"target": proposals.target.text, "missed": proposals.missed, "proposals": proposals.rows}
     return data

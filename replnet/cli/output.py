@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PREDICTED = ("group", "metric", "predicted", "kind", "source")
 EMULATED = ("group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "prediction")
 SWEPT = (*EMULATED[:-1], "printed", "against print", "expected", "against expected")
+DURATION_METRICS = {"staleness_age", "lag"}
 LONGEST_TABLE = 200  # rows; of more, the table of a sweep shows the worst ones
 WORST_ROWS_SHOWN = 20
 NARROWEST_COLUMN = 24  # letters of the column that says where a prediction comes from

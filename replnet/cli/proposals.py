@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from replnet.cli.output import echo, print_table
+from replnet.cli.output import DURATION_METRICS, echo, print_table
 from replnet.show import Table
 from replnet.text import count_text, duration
 
 if TYPE_CHECKING:
     from replnet.histories import Observation, Proposal, Proposals
 
-DURATION_METRICS = {"staleness_age", "lag"}
 PROPOSAL_HEADS = ("replica", "would be", "95 % interval", "emulated", "requests", "change")
 
 

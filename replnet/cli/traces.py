@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replnet.cli.main import commands, format_option, seed_option
-from replnet.cli.output import echo, print_table, write
+from replnet.cli.output import DURATION_METRICS, echo, print_table, write
 from replnet.cli.schedules import write_rates
 from replnet.show import Table
 from replnet.text import MICROSECONDS, FieldError, duration
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 DAY = 86_400.0
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
-DURATION_METRICS = {"staleness_age", "lag"}
 
 
 @commands.group()
@@ -136,11 +135,6 @@ def rate_of_changes(
             raise FieldError(option, "is for a log of visits of many elements", "left out, or no --visits")
     write_rate(change_rate(file, visits, window or WINDOW, seed), form)
     return 0
-
-
-_short = copy.copy(rate_of_changes)
-_short.hidden = True
-trace.add_command(_short, "rate")  # as scripts have it
 
 
 _short = copy.copy(rate_of_changes)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.histories.records import Record, record_of_rows
+from replnet.histories.records import SOURCE, Record, record_of_rows
 from replnet.histories.times import UNITS, read_time
 from replnet.laws import Floats
 from replnet.text import FieldError, read_yaml
@@ -31,7 +31,6 @@ NODE_LABELS = ("instance", "node", "host", "server", "replica", "mirror", "targe
 METRIC_NAME = "__name__"
 EARLIEST_INSTANT = 631_152_000.0  # 1990, in seconds since 1970
 CLOCK_SLACK = 3600.0  # seconds by which an instant may be later than its sample, as clocks differ
-SOURCE = "source"
 
 
 # ---- Prometheus

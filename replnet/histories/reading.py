@@ -28,14 +28,14 @@ from replnet.histories.change_rate import rate_of_sightings
 from replnet.histories.git_copies import git_place, git_record
 from replnet.histories.history import DAY, are_dates
 from replnet.histories.record_files import RecordSource, read_records
-from replnet.histories.records import Record, is_missing, is_yes, placed_entries
+from replnet.histories.records import SOURCE, Record, is_missing, is_yes, placed_entries
 from replnet.histories.times import times_of_entries
 from replnet.histories.trace_import import import_trace
 from replnet.histories.visits import Fault, Visits, visits_of, visits_of_changes
 from replnet.laws import Floats
 from replnet.text import FieldError, count_text, suggestion
 
-SOURCE, CRAWLER = "source", "crawler"
+CRAWLER = "crawler"
 SLACK = 1.0  # by which a departure may be later than its visit, before clocks are doubted
 MOST_FAULTS_LISTED = 3  # kinds of faults of a node, in a note
 

@@ -22,6 +22,7 @@ from replnet.histories.times import Entry
 from replnet.laws import Flags
 from replnet.text import FieldError
 
+SOURCE = "source"  # the name of the source, unless another is given
 COLUMNS = ("time", "node", "version", "left", "changed", "fault")
 YES = {"1", "1.0", "true", "yes", "y", "t", "changed"}
 NO = {"0", "0.0", "false", "no", "n", "f", "unchanged"}

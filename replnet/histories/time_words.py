@@ -12,7 +12,7 @@ def span_text(length: float, dated: bool) -> str:
     size, unit = 1.0, "s" if dated else ""
     if dated:
         size, unit = next(
-            ((size, unit) for size, least, unit in LENGTHS if length >= 0.99 * least * size), (size, unit)
+            ((size, unit) for size, least, unit in LENGTHS if length >= 0.996 * least * size), (size, unit)
         )
     value = length / size
     return f"{value:,.0f} {unit}".strip() if value >= 10 else f"{value:.2g} {unit}".strip()

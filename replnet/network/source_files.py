@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 
-from replnet.text import FieldsError
+from replnet.text import PARQUET_ENDINGS, FieldsError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +18,7 @@ T = TypeVar("T")
 Fault = tuple[tuple[str | int, ...], str, str]
 """A fault of a field: an empty path, what is wrong, and what would be right."""
 
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-PARQUET_ENDINGS = (".parquet", ".pq")
+ENDINGS = (".csv", ".tsv", ".txt", *PARQUET_ENDINGS)
 SEPARATORS = ",;\t"
 MOST_FAULTS = 50  # of a column that are told one by one
 

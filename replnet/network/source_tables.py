@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -74,11 +74,11 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
             continue
         try:
             table = _read(table_or_path, field, folder, unit)
-            values = _in_order_of(listed_names(fields.get("names")), table, _name_of(table_or_path))
+            table = _in_order_of(listed_names(fields.get("names")), table, _name_of(table_or_path))
         except FieldsError as error:
             fields[field] = error
             continue
-        fields[field] = values
+        fields[field] = table.values
         if table.names is not None and fields.get("names") is None:
             fields["names"] = table.names
         if field == "rates" and table.weights is not None and fields.get("weights") is None:
@@ -88,14 +88,14 @@ def with_tables(data: Any, folder: Path | None, unit: str | None) -> tuple[Any, 
     return fields, tuple(notes)
 
 
-def _in_order_of(names: Any, table: SourceTable, file: str) -> Floats:
-    """Return the values of a table in the order of these names, those of the sources of the network so far.
+def _in_order_of(names: Any, table: SourceTable, file: str) -> SourceTable:
+    """Return a table with its rows in the order of these names, those of the sources of the network so far.
 
     They stay in their order if either has no names. Raise FieldsError, which names the `file`, if the table has no row
     for one of the names, or a row too many.
     """
     if names is None or table.names is None or names == table.names:
-        return table.values
+        return table
     place = {name: row for row, name in enumerate(table.names)}
     missing = [name for name in names if name not in place]
     if missing:
@@ -103,7 +103,9 @@ def _in_order_of(names: Any, table: SourceTable, file: str) -> Floats:
     if len(place) > len(names):
         extra = next(iter(place.keys() - set(names)))
         refuse(f"{file}: has a row for {short_repr(extra)}, which is no source", "a row for each source, by its name")
-    return table.values[[place[name] for name in names]]
+    rows = [place[name] for name in names]
+    weights = None if table.weights is None else table.weights[rows]
+    return replace(table, values=table.values[rows], weights=weights, names=list(names))
 
 
 def _name_of(table: Any) -> str:

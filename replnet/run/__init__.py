@@ -39,6 +39,6 @@ if TYPE_CHECKING:
     )
     from replnet.run.schedule import schedule
     from replnet.run.settings import Settings
-    from replnet.run.threshold import Threshold, read_threshold
+    from replnet.run.threshold import Threshold, demand_text, read_threshold
 else:
     __all__, __dir__, __getattr__ = open_face(__name__)

@@ -59,7 +59,8 @@ def metrics_of(network: Network, measure: Measure) -> tuple[Metric, ...]:
     """Return the metrics that `measure` asks for, each once, without those that every run measures.
 
     A range in a name stands for a metric per point. Times in names may have units if the network has one. A function of
-    the program is known by its name from then on. What is neither, or a wrong name, raises FieldError.
+    the program is known by its name from then on. What is neither, or a wrong name, or one that two functions have,
+    raises FieldError.
     """
     requested = [measure] if isinstance(measure, str) or callable(measure) else measure
     if not isinstance(requested, Iterable):
@@ -69,10 +70,13 @@ def metrics_of(network: Network, measure: Measure) -> tuple[Metric, ...]:
         return ()  # without loading the metrics, which few runs need
     from replnet.measure import metric_of_function, metrics
 
-    names = list[str]()
+    names, functions = list[str](), dict[str, Any]()
     for metric in requested:
         if callable(metric):
-            names.append(metric_of_function(metric).name)
+            name = metric_of_function(metric).name
+            if functions.setdefault(name, metric) != metric:
+                raise FieldError("measure", f"two functions are called {name}", "a name of its own for each")
+            names.append(name)
         elif isinstance(metric, str):
             try:
                 names.append(without_units(metric, network.unit))

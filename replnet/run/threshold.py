@@ -10,6 +10,7 @@ from replnet.measure import AT, METRICS, Row, base_name, is_metric_on_request, i
 from replnet.text import FieldError, dimension_of, expression, grammar, short_repr, without_units
 
 BOUND = re.compile(r"(?<=[<>=])(?P<bound>[^<>=]*)$")
+COMPARISON, NUMBER = re.compile("[<>]"), re.compile(r"\s*[-+.]*\d")
 PERCENT = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?)\s*%\s*")
 
 
@@ -49,6 +50,11 @@ class Threshold:
             always = "never" if (self.bound >= 1) == self.above else "always"
             wrong = f"{self.text!r} {always} holds, as {self.metric} is a share"
             raise FieldError(self.field, wrong, "0 to 1")
+
+
+def demand_text(target: str) -> str:
+    """Return the text of a target as a demand on a metric: a number alone, such as 0.9 or 90%, is one of freshness."""
+    return target if COMPARISON.search(target) or not NUMBER.match(target) else f"freshness >= {target.strip()}"
 
 
 def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         whole,
     )
     from replnet.text.extras import EXTRAS, is_installed, require_extra
-    from replnet.text.files import output_file, replacing, write_file
+    from replnet.text.files import PARQUET_ENDINGS, output_file, replacing, write_file
     from replnet.text.grammar import LAW, Term, argument, canonical, list_text, number_text, parse, quote
     from replnet.text.numbers import (
         as_cell,

@@ -18,6 +18,7 @@ from typing import BinaryIO
 from replnet.text.errors import FieldError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+PARQUET_ENDINGS = (".parquet", ".pq")
 OPEN_TO_READ = 0o644  # by everyone, and to write by its owner
 
 

@@ -26,7 +26,7 @@ NEGLIGIBLE, SMALL = 1e-12, 1e-3  # between these, five decimals would show too l
 DIGITS = 5  # of a number without an interval
 MOST_PLACES = 9
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-SINGULARS = {"years": "year", "days": "day", "h": "hour", "min": "minute", "s": "second"}
+SINGULARS, WHOLE_WORDS = {"years": "year", "days": "day"}, {"h": "hour", "min": "minute", "s": "second"}
 SECONDS_IN_A_MINUTE = 60.0
 
 
@@ -124,7 +124,8 @@ def duration(length: float, dated: bool) -> str:
     if not dated or not math.isfinite(length):
         return f"{length:.5g}"
     size, unit = next((size_and_unit for size_and_unit in SPANS if length >= size_and_unit[0]), SPANS[-1])
-    return f"{length / size:.4g} {unit}"
+    number = f"{length / size:.4g}"
+    return f"{number} {SINGULARS.get(unit, unit) if number == '1' else unit}"
 
 
 def interval_words(rate: float, unit: str | None) -> str:
@@ -138,7 +139,7 @@ def interval_words(rate: float, unit: str | None) -> str:
     if seconds < SECONDS_IN_A_MINUTE or math.isclose(seconds, SECONDS_IN_A_MINUTE):
         return ""
     number, _, name = duration(seconds, True).partition(" ")
-    return f"every {SINGULARS[name]}" if number == "1" else f"every {number} {name}"
+    return f"every {WHOLE_WORDS.get(name, name)}" if number == "1" else f"every {number} {name}"
 
 
 # On a page or in a picture

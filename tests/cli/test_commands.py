@@ -37,6 +37,8 @@ FILES = {
     "many.csv": "time,node,version\n"
     + "".join(f"{t},source,{t // 10}\n" for t in range(0, 300, 2))
     + "".join(f"{t},m{i:02},{(t - t % (i + 1)) // 10}\n" for i in range(30) for t in range(0, 300, 2)),
+    "ages.csv": "time,node,left\n" + "".join(f"{t},m,{t - t % 7}\n" for t in range(99)),
+    "observed-updates.csv": "mine\n",
     "empty.csv": "",
     "one.csv": "timestamp\n17\n",
     "early.csv": "timestamp\n17\n19\n18\n",

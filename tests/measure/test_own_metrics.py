@@ -96,8 +96,15 @@ def test_it_is_known_by_its_name_and_a_later_function_of_the_name_takes_its_plac
     def cost(age):
         return age > 2.0
 
-    (late,) = rn.predict(NET, [cost]).about("cost")
+    (late,) = rn.predict(NET, [cost, "cost", cost]).about("cost")
     assert late.predicted == pytest.approx(early.predicted * math.exp(-2), rel=1e-6)
+    earlier = cost
+
+    def cost(age):
+        return age > 3.0
+
+    with pytest.raises(rn.InputError, match="measure: two functions are called cost"):
+        rn.predict(NET, [earlier, cost])
 
 
 def test_functions_of_a_program_travel_to_other_processes(tmp_path):

@@ -59,6 +59,8 @@ def test_fields_that_are_given_win_and_tables_are_joined_by_name():
     net = rn.aggregate(rates="pages.csv", weights=[1, 1, 1], allocate="visits.csv")
     assert net.spec.weights == (1, 1, 1)
     assert net.spec.allocate == (1, 0.25, 2)
+    net = rn.aggregate(rates="pages.csv", names=["/b,c", "/d", "/a"], budget=1)
+    assert (net.spec.rates, net.spec.weights) == ((3, 0, 0.5), (2, 1, 1))
     Path("blank.csv").write_text("name,rate,weight\nx,1,\ny,2,\n")
     assert rn.aggregate(rates="blank.csv", budget=1).spec.weights is None
 

@@ -52,7 +52,15 @@ def test_rounding():
 def test_counts_and_durations():
     assert numbers.decimal_text(NAN, 3) == ""
     assert [numbers.count_text(count, "cell") for count in (1, 1200)] == ["1 cell", "1,200 cells"]
-    lengths = {90: "1.5 min", 86_400 * 3: "3 days", 0.25: "0.25 s"}
+    lengths = {
+        90: "1.5 min",
+        60: "1 min",
+        86_400: "1 day",
+        86_400 * 3: "3 days",
+        31_557_600: "1 year",
+        0.25: "0.25 s",
+        1: "1 s",
+    }
     assert {length: numbers.duration(length, dated=True) for length in lengths} == lengths
     assert numbers.duration(1234.5678, dated=False) == "1234.6"
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Real
 from typing import Any, final
 
 from replnet.deadline import within, within_reason
@@ -29,7 +30,7 @@ from replnet.lab.inverse.targets import (
 from replnet.laws import Law, at_rate, law
 from replnet.network import Network, TimeUnit
 from replnet.run import Emulated, Progress, Threshold
-from replnet.text import MICROSECONDS, FieldError, rate_in, without_units
+from replnet.text import MICROSECONDS, FieldError, rate_in, short_repr, without_units
 
 POLICIES = ("exponential(rate=1)", "constant(rate=1)")
 MOST_VERIFIED = 3  # how many of the best candidates are emulated
@@ -128,7 +129,7 @@ def design(
     unit: TimeUnit | None = None,
     limit: float | str = math.inf,
     queries: float | str = 0.0,
-    pulls: Iterable[Law | str] = POLICIES,
+    pulls: Law | str | Iterable[Law | str] = POLICIES,
     seed: int = 1,
     precision: float = 0.005,
     progress: Progress | None = None,
@@ -142,8 +143,8 @@ def design(
     may have units of their own (`lag <= 5min`, `limit="100/s"`), and numbers without one and all results are in it.
     Recorded dates without a unit are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more
     than `limit` requests per unit of time; `queries` are those of all clients together, per unit of time, and allow
-    clients that ask several replicas. `pulls` are laws whose rates are left open. The best three are emulated, from
-    `seed` and to half-widths of `precision`, and judged together; `workers`, `address` and `progress` are as of
+    clients that ask several replicas. `pulls` are laws, or one, whose rates are left open. The best three are emulated,
+    from `seed` and to half-widths of `precision`, and judged together; `workers`, `address` and `progress` are as of
     `emulate`. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C does, with the candidates found by then.
     Raises FieldError if an argument is wrong or no candidate meets the target.
 
@@ -158,7 +159,10 @@ def design(
     goal = _read_goal(target, counted_in)
     most, per_unit = _rate("limit", limit, counted_in), _rate("queries", queries, counted_in)
     needs = _check_needs(Needs(str(source), replicas, per_unit, most, counted_in))
-    laws = [_law("pulls", text, counted_in) for text in pulls]
+    several = pulls if isinstance(pulls, Iterable) and not isinstance(pulls, str) else [pulls]
+    laws = [_law("pulls", text, counted_in) for text in several]
+    if not laws:
+        raise FieldError("pulls", "none are given", "a law, such as exponential(rate=1), or several")
     tell = progress or (lambda share, words: None)
     candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
     with within(budget), within_reason():
@@ -253,6 +257,8 @@ def _rate(field: str, value: float | str, unit: str | None) -> float:
 
     A text may have a unit of its own if `unit` is not None.
     """
+    if isinstance(value, bool) or not isinstance(value, Real | str):
+        raise FieldError(field, f"{short_repr(value)} is no rate", "a number, or one with a unit such as 100/h")
     try:
         return float(rate_in(value, unit, field))
     except FieldError as error:

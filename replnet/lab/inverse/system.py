@@ -43,7 +43,7 @@ from replnet.network import (
     TimeUnit,
     whole,
 )
-from replnet.run import read_threshold
+from replnet.run import demand_text, read_threshold
 from replnet.text import FieldsError, short_repr
 
 QUERIES_PER_CHANGE = 4.0  # queries per update or download, whichever is more frequent
@@ -88,11 +88,10 @@ def _freshness_of(target: object, info: ValidationInfo) -> object:
     """
     if not isinstance(target, str):
         return target
-    text = target if "<" in target or ">" in target else f"freshness >= {target}"
-    demand = read_threshold(text, "", (info.context or {}).get("unit"))
+    demand = read_threshold(demand_text(target), "", (info.context or {}).get("unit"))
     if demand.metric != "freshness" or demand.group is not None or not demand.above:
         raise FieldError(
-            "", f"{text!r} is not about freshness alone", "freshness >= 0.9; `replnet size` for all others"
+            "", f"{demand.text!r} is not about freshness alone", "freshness >= 0.9; `replnet size` for all others"
         )
     return demand.bound
 

@@ -24,6 +24,7 @@ from replnet.run import (
     Settings,
     TabularResult,
     Threshold,
+    demand_text,
     predict,
     read_threshold,
 )
@@ -67,9 +68,11 @@ class SearchResult(TabularResult, ABC):
 def read_target(target: float | str, unit: str | None = None) -> Threshold:
     """Return the demand that a target, given as text or number, makes of networks with this unit of time, if any.
 
-    A number stands for `freshness >=` that. Raises FieldError if it is no demand, or one that always or never holds.
+    A number, or a text such as 90%, stands for `freshness >=` that. Raises FieldError if it is no demand, or one that
+    always or never holds.
     """
-    goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target", unit)
+    text = demand_text(target) if isinstance(target, str) else f"freshness >= {target!r}"
+    goal = read_threshold(text, "target", unit)
     goal.require_open()
     return goal
 

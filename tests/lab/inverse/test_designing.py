@@ -167,7 +167,7 @@ def test_a_design_in_units_is_that_of_the_same_numbers():
 
 def test_architectures_and_laws_may_be_left_out():
     """Nobody polls without a limit; and a copy that is pulled at intervals without a variance lags without a bound."""
-    found = design(E1, 10, 0.5, pulls=[E1], precision=0.05, workers=0)
+    found = design(E1, 10, 0.5, pulls=E1, precision=0.05, workers=0)
     assert (found.best.architecture, found.best.built.rates_by_name) == ("all ask the source", {"replicas": 1})
     polls = "it takes fewer messages without polls"
     assert found.left_out == {f"cluster, {peers} a poll": polls for peers in (1, 2, 4)}
