@@ -202,7 +202,7 @@ def _table_record(name: str, table: Any, one_node: bool, csv_file: Path | None =
         row, meaning = empty
         place = f"row {row + 1}" if csv_file is None else f"line {_line_of_row(csv_file, row)}"
         head = columns[meaning].name
-        right = f"a value in every cell; leave out visits that failed, or say why in a column fault"
+        right = "a value in every cell; leave out visits that failed, or say why in a column fault"
         raise FieldError(name, f"{place}, column {head} is empty", right)
     return Record(name, TABLE, rows)
 

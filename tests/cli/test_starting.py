@@ -205,7 +205,9 @@ def test_a_cluster_whose_nodes_have_no_cpus_can_do_nothing(monkeypatch):
     monkeypatch.setattr(cluster_check, "join_cluster", lambda address, fit: nullcontext([head]))
     done = replnet("doctor", "--address", "10.0.0.1:6379")
     assert done.returncode == DIFFERS
-    assert "FAIL  no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)" in done.stdout
+    assert (
+        "FAIL  no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)" in done.stdout
+    )
     assert "ok    node 10.0.0.1 (abcdef): no CPUs for jobs, left alone" in done.stdout
 
 

@@ -63,10 +63,16 @@ def test_estimates_are_right_on_average():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"time": [1, 2], "url": ["a", "a"]}, "record: has no column version or changed (what each visit saw: one of version, serial, "),
+        (
+            {"time": [1, 2], "url": ["a", "a"]},
+            "record: has no column version or changed (what each visit saw: one of version, serial, ",
+        ),
         ({"time": [1, 2], "url": ["a", "b"], "etag": [1, 2]}, "record: has no element with two visits (visits of "),
         ({"time": [1, 2], "url": ["a", "a"], "changed": [0, "no!"]}, "record: 'no!' is neither yes nor no (1 or 0,"),
-        ({"time": [1, 2], "url": ["a", "a"], "sha256": [None, "b"]}, "record: row 1, column sha256 is empty (a value in"),
+        (
+            {"time": [1, 2], "url": ["a", "a"], "sha256": [None, "b"]},
+            "record: row 1, column sha256 is empty (a value in",
+        ),
         ({"time": ["x", 2], "url": ["a", "a"], "etag": [1, 2]}, "record: row 1: 'x' is not a time (a number, or "),
         (
             {"time": [1, 2], "etag": [1, 2]},
