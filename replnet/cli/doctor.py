@@ -52,8 +52,12 @@ def doctor(address: str | None) -> int:
 def _check_cluster(address: str) -> Iterator[tuple[bool, str]]:
     """Yield, for each node of the Ray cluster at `address`, whether it can work, and in words what it is like."""
     from replnet.live import check_cluster
+    from replnet.workers import NO_CPUS
 
-    for check in check_cluster(address):
+    checks = check_cluster(address)
+    if not any(check.node.cpus for check in checks):
+        yield False, NO_CPUS
+    for check in checks:
         node = check.node
         if node.unfit or not node.cpus:
             yield not node.unfit, f"{node}: {node.unfit or 'no CPUs for jobs, left alone'}"

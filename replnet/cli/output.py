@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from replnet.show import COLUMN_GAP, TERMINAL_COLOURS, VERDICTS, Table, badness, result_table
-from replnet.text import escape_unprintable, name_units, span, write_csv
+from replnet.text import count_text, escape_unprintable, name_units, span, write_csv
 
 if TYPE_CHECKING:
     from replnet.lab.sweeps import Forecast, Sweep
@@ -193,10 +193,16 @@ def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
     """Print the events, the time and the memory that a run or a sweep will take.
 
     `basis` says in words what that is estimated from. If `workers` is above 1, the time that so many take is printed,
-    too.
+    too, or that of as many as there are CPUs if these are fewer.
     """
+    from replnet.workers import cores
+
     echo(f"events: about {forecast.events:.2g}")
-    share = f", about {span(forecast.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
+    wanted = workers or 1
+    busy = min(wanted, cores())
+    share = f", about {span(forecast.seconds / busy)} on {busy} workers" if busy > 1 else ""
+    if wanted > busy:
+        share += f" ({count_text(wanted, 'worker')} wanted, and {count_text(busy, 'CPU')} here)"
     echo(f"time: about {span(forecast.seconds)} on one CPU{share}")
     echo(f"memory: about {forecast.memory / 1e6:.0f} MB per worker")
     echo(f"estimated from {basis}; precision costs with its square", err=True)

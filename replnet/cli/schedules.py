@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from replnet.cli.frames import (
+    CSV_ENDINGS,
+    PARQUET_ENDINGS,
     plain_rows,
     print_csv,
     print_head,
@@ -19,7 +21,7 @@ from replnet.cli.main import FINE, commands, format_option
 from replnet.cli.networks import NETWORK, OVERRIDES, load_with_notes
 from replnet.cli.output import echo, echo_note, write
 from replnet.cli.progress import progress_lines
-from replnet.text import WORDS, FieldError, count_text, name_units
+from replnet.text import WORDS, FieldError, count_text, file_error, name_units
 
 
 @commands.command()
@@ -45,6 +47,7 @@ def schedule(
     """
     from replnet.run import schedule as make_schedule
 
+    _refuse_table(network)
     if output is not None:
         require_table_ending(output)
     with progress_lines("reading the network") as progress:
@@ -74,6 +77,17 @@ def schedule(
     if output is not None:
         echo(f"{count_text(len(table), 'row')} written to {output}", err=True)
     return FINE
+
+
+def _refuse_table(network: str) -> None:
+    """Raise DocumentError if the network is a table, of rates or visits, which others give in a field of a network."""
+    path = Path(network)
+    if path.suffix.lower() in CSV_ENDINGS + PARQUET_ENDINGS and path.is_file():
+        right = (
+            f"a file of YAML with kind: aggregate, a budget and rates: {path.name}; a log of visits first becomes "
+            f"rates: replnet trace change-rate {network} -o rates.csv"
+        )
+        raise file_error(network, "is a table, and no network with a budget", right)
 
 
 def summary_lines(about: dict[str, Any]) -> list[str]:

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE_EXPERIMENT = "p2p/fig11-random"  # short, and with most of what an experiment can have
-EXPERIMENT_SECTIONS = {
-    "title",
-    "vary",
-    "network",
-    "optimise",
-    "formula",
-    "run",
-    "claims",
-}  # that make a file an experiment
 NETWORK_SCHEMA, EXPERIMENT_SCHEMA = "network.schema.json", "experiment.schema.json"  # shipped; `schema` prints the same
 KINDS, LIST_COLUMNS = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
 
@@ -98,14 +89,14 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """Whether `file`, a path or a shipped name, has the sections of an experiment; False if it cannot be read."""
+    from replnet.network import is_experiment
     from replnet.text import DocumentError, read_yaml, shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
     try:
-        data = read_yaml(path).data if path else {}
+        return path is not None and is_experiment(read_yaml(path))
     except DocumentError:
         return False
-    return "kind" not in data and bool(data.keys() & EXPERIMENT_SECTIONS)
 
 
 @commands.command()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replnet.histories.history import are_dates
-from replnet.histories.record_files import RecordSource, read_records
+from replnet.histories.record_files import COLUMN_NAMES, RecordSource, read_records
 from replnet.histories.records import is_yes, placed_entries
 from replnet.histories.times import times_of_entries
 from replnet.laws import Floats, Ints
@@ -59,7 +59,8 @@ def change_rates(record: RecordSource, unit: str | None = None) -> pd.DataFrame:
     name, table = log.name, log.table
     column = next((name for name in ("version", "changed") if name in table), None)
     if column is None:
-        raise FieldError(name, "has no column version or changed", "what each visit saw")
+        right = f"what each visit saw: one of {', '.join(COLUMN_NAMES['version'])}, or changed"
+        raise FieldError(name, "has no column version or changed", right)
     table = table[table[column].notna()]
     times, time_notes = times_of_entries(name, list(placed_entries(log.name, table, "time")), None)
     notes = [*log.notes, *time_notes]

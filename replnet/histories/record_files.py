@@ -16,6 +16,7 @@ changes seen by a crawler (`changed`), or nothing more where each row is a chang
 
 from __future__ import annotations
 
+import csv
 import json
 import stat
 from pathlib import Path
@@ -35,7 +36,7 @@ RecordSource = str | Path | Any  # a file or a folder, several of them in a list
 COLUMN_NAMES = {
     "time": TIME_COLUMNS,
     "node": ("node", "name", "host", "server", "replica", "url", "page"),
-    "version": ("version", "serial", "etag", "hash"),
+    "version": ("version", "serial", "etag", "hash", "checksum", "digest", "sha256", "md5"),
     "left": ("left", "departure", "last_sync", "lastsync"),
     "changed": ("changed",),
     "fault": ("fault", "error"),
@@ -116,7 +117,7 @@ def _read_record(file: Path, begin: str, one_node: bool) -> Record:
         lines = begin.splitlines()
         if is_mirmon_state(lines[: max(len(lines) - 1, 1)]):
             return mirmon_state(name, file.read_text("utf-8-sig").splitlines())
-        return _table_record(name, _csv_table(file), one_node)
+        return _table_record(name, _csv_table(file), one_node, csv_file=file)
     except json.JSONDecodeError as error:
         raise FieldError(f"{name}:{error.lineno}", f"is not JSON: {error.msg}", "a whole file of JSON") from None
     except RecursionError:
@@ -131,16 +132,34 @@ def _csv_table(file: Path) -> Any:
     """Return the table in a file of CSV, all cells as texts; commas, semicolons or tabs part its columns."""
     import pandas as pd
 
-    with file.open(encoding="utf-8-sig") as opened:
-        heads = opened.readline()
-    mark = next((mark for mark in ",;\t" if mark in heads), ",")
     table = pd.read_csv(
-        file, sep=mark, dtype=str, encoding="utf-8-sig", comment=None, keep_default_na=False, na_values=[""]
+        file, sep=_separator(file), dtype=str, encoding="utf-8-sig", comment=None, keep_default_na=False, na_values=[""]
     )
     for column in table.columns:
         if str(column).strip().lower() not in (*COLUMN_NAMES["node"], *COLUMN_NAMES["version"]):
             table[column] = table[column].mask(table[column].isin(NO_VALUES))
     return table
+
+
+def _separator(file: Path) -> str:
+    """Return what parts the columns in the first line of a file: a comma, a semicolon or a tab."""
+    with file.open(encoding="utf-8-sig") as opened:
+        heads = opened.readline()
+    return next((mark for mark in ",;\t" if mark in heads), ",")
+
+
+def _line_of_row(file: Path, row: int) -> int:
+    """Return the line of a CSV file, from 1, in which a row begins; rows count from 0 below the line of heads."""
+    line, seen = 1, -1  # the heads are row -1
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        reader = csv.reader(opened, delimiter=_separator(file))
+        for cells in reader:
+            if len(cells) > 1 or any(map(str.strip, cells)):  # pandas leaves out empty lines
+                if seen == row:
+                    break
+                seen += 1
+            line = reader.line_num + 1
+    return line
 
 
 def _json_record(name: str, data: Any, one_node: bool) -> Record:
@@ -160,8 +179,10 @@ def _json_record(name: str, data: Any, one_node: bool) -> Record:
     raise FieldError(name, "is JSON that is no record", right)
 
 
-def _table_record(name: str, table: Any, one_node: bool) -> Record:
+def _table_record(name: str, table: Any, one_node: bool, csv_file: Path | None = None) -> Record:
     """Return the record in a DataFrame, with its columns by the names of COLUMNS; `name` is that of its file.
+
+    `csv_file` is the CSV file that the table was read from, whose lines errors name; None if it is from elsewhere.
 
     Without a column of nodes, all rows are of the node that has the name of the file, if `one_node`, or if they have
     departures or changes. Raise a FieldError if there is no column of times, or none of nodes, or no row, or if a row
@@ -184,13 +205,19 @@ def _table_record(name: str, table: Any, one_node: bool) -> Record:
     rows = pd.DataFrame({column: columns[column] for column in COLUMNS if column in columns})
     if rows.empty:
         raise FieldError(name, "has no rows", "a row for each visit, or each change")
-    _require_cells(name, rows)
+    if empty := _empty_cell(rows):
+        row, meaning = empty
+        place = f"row {row + 1}" if csv_file is None else f"line {_line_of_row(csv_file, row)}"
+        head = columns[meaning].name
+        right = "a value in every cell; leave out visits that failed, or say why in a column fault"
+        raise FieldError(name, f"{place}, column {head} is empty", right)
     return Record(name, TABLE, rows)
 
 
-def _require_cells(name: str, rows: Any) -> None:
-    """Raise a FieldError for the first row without a time or a node, or without all that says what the node had.
+def _empty_cell(rows: Any) -> tuple[int, str] | None:
+    """Return the first row, from 0, without a time, a node, or all that says what the node had, and that column's name.
 
+    The name is one of COLUMNS; None stands for no such row.
     A row with a fault needs nothing else, nor does one without a departure, which is a fault itself.
     """
     needed = rows[["time", "node"]].isna()
@@ -198,9 +225,10 @@ def _require_cells(name: str, rows: Any) -> None:
     if values and "left" not in values:
         excused = rows["fault"].notna() if "fault" in rows else np.zeros(len(rows), dtype=bool)
         needed = needed.assign(**{values[0]: rows[values].isna().all(axis=1) & ~excused})
-    if needed.any(axis=None):
-        at = int(np.flatnonzero(needed.any(axis=1))[0])
-        raise FieldError(name, f"row {at + 1} lacks {needed.columns[needed.iloc[at]][0]}", "a value in every cell")
+    if not needed.any(axis=None):
+        return None
+    at = int(np.flatnonzero(needed.any(axis=1))[0])
+    return at, str(needed.columns[needed.iloc[at]][0])
 
 
 def _watched_visits(file: Path) -> Record:

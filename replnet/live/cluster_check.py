@@ -35,6 +35,8 @@ def check_cluster(address: str) -> list[CheckedNode]:
     """
     with join_cluster(address, fit=False) as nodes:
         able = [node for node in nodes if node.cpus and not node.unfit]
+        if not able:
+            return [CheckedNode(node) for node in nodes]
         with start_hosts(RayTransport([node.id for node in able]), len(able)) as hosts:
             hosts.call("hello", patience=START_SECONDS)
             hosts.call("meet", [(hosts.addresses,)] * len(hosts))

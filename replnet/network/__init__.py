@@ -63,7 +63,16 @@ if TYPE_CHECKING:
         whole,
     )
     from replnet.network.constructors import LawLike, aggregate, cascade, compose, cooperative, graph, redundant, single
-    from replnet.network.network import Given, Network, document_of, file_of, load, network_of
+    from replnet.network.network import (
+        EXPERIMENT_FIELDS,
+        Given,
+        Network,
+        document_of,
+        file_of,
+        is_experiment,
+        load,
+        network_of,
+    )
     from replnet.network.parts import HELP, TimeUnit
     from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, source_slices, sources_of
     from replnet.network.specification import KINDS, schema

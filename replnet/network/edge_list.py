@@ -67,7 +67,7 @@ class EdgeList:
             columns.add(source, target, attributes)
             nodes[source] = nodes[target] = {}
         if self._problems:
-            raise DocumentError(self._problems)
+            raise DocumentError(self._problems, len(self._problems) < MOST_PROBLEMS)
         if not nodes:
             raise file_error(self.name, "has no edges", RIGHT)
         return {"kind": "graph", "nodes": {node: {} for node in nodes}, "links": columns.links().distinct()}
@@ -171,7 +171,7 @@ class EdgeList:
         for name in names:
             self._check_name(self.header.number, name)
         if self._problems:
-            raise DocumentError(self._problems)
+            raise DocumentError(self._problems, len(self._problems) < MOST_PROBLEMS)
         columns = {place: name for place, name in enumerate(names) if name in LINK_KEYS | {"type"}}
         return (ends[0], ends[1]), columns
 

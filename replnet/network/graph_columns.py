@@ -39,6 +39,7 @@ FIELDS_OF_ROLES = frozenset().union(*FIELDS_BY_ROLE.values())
 KINDS_OF_LINKS = ("download", "peer", "query")
 DOWNLOAD, PEER, QUERY = range(3)
 ANY_UPSTREAM = -2
+MOST_LACKING = 5  # nodes without a law that are named one by one
 
 
 class DirectedLinks(NamedTuple):
@@ -98,7 +99,8 @@ class GraphColumns:
 class _SpecifiedGraph:
     """A graph specification in columns: roles, pools and links worked out, attributes of nodes not yet.
 
-    Nodes are numbered in the order of the specification. `problems` collects what is wrong with it.
+    Nodes are numbered in the order of the specification. `problems` collects what is wrong with it, and `lacking` the
+    nodes that need a law and have none, by the name of its field.
     """
 
     def __init__(self, spec: Graph) -> None:
@@ -107,6 +109,7 @@ class _SpecifiedGraph:
         sorts: dict[int, int] = {}
         self.sort = np.array([sorts.setdefault(id(node), len(sorts)) for node in spec.nodes.values()], np.int64)
         self.problems: list[FieldProblem] = []
+        self.lacking: dict[str, list[int]] = defaultdict(list)
         self.links = cast("Links", spec.links)
         # -1 stands for every replica; as an index it is the entry past all nodes of arrays that have one more.
         ends = np.array([-1 if name == EVERY else self.number[name] for name in self.links.names], np.int64)
@@ -137,6 +140,7 @@ def graph_columns(spec: Graph) -> GraphColumns:
     graph = _SpecifiedGraph(spec)
     order = np.argsort(graph.role, kind="stable")
     about, abouts, defaults_used = _all_attributes(graph, order)
+    graph.problems[:0] = [problem for key in graph.lacking for problem in _lacking_problems(graph, key)]
     _require_one_list(graph, about, abouts)
     if not (graph.role == SOURCE).any():
         graph.problems.append((("nodes",), "none is a source", "updates: exponential(rate=1), or another law, on one"))
@@ -311,15 +315,20 @@ def _all_attributes(graph: _SpecifiedGraph, order: Ints) -> tuple[Ints, list[dic
     for i in order.tolist():
         at = numbers_known.get(keys[i], -1)
         if at < 0:
-            problems, node = len(graph.problems), graph.node(i)
+            node, faults = graph.node(i), _fault_count(graph)
             about = dict(_attributes(graph, i, node))
             defaults_used |= {key for key in TAKERS_OF_DEFAULTS if key in about and getattr(node, key) is None}
             at = numbers.setdefault(tuple(about.items()), len(abouts))
             abouts += [about] if at == len(abouts) else []
-            if len(graph.problems) == problems:  # problems are noted for each node
+            if _fault_count(graph) == faults:  # faults are noted for each node
                 numbers_known[keys[i]] = at
         number_of[i] = at
     return number_of, abouts, defaults_used
+
+
+def _fault_count(graph: _SpecifiedGraph) -> int:
+    """Return the number of faults so far: problems, and laws that nodes lack."""
+    return len(graph.problems) + sum(map(len, graph.lacking.values()))
 
 
 def _attributes(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:
@@ -348,13 +357,31 @@ def _attributes(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tu
 def _law(graph: _SpecifiedGraph, i: int, node: NodeFields, key: str) -> Iterator[tuple[str, Any]]:
     """Yield the pair (`key`, law) for a process of node `i`, such as its downloads: its own law, or the default.
 
-    If there is neither, the law is None, and that is added to `graph.problems`.
+    If there is neither, the law is None, and the node is added to `graph.lacking`.
     """
     law = getattr(node, key) or getattr(graph.spec, key)
     if law is None:
-        name, right = graph.names[i], f"{key}: a law, here or as a default of the network"
-        graph.problems.append((("nodes", name, key), f"missing, {name} is a {ROLES[graph.role[i]]}", right))
+        graph.lacking[key].append(i)
     yield key, law
+
+
+def _lacking_problems(graph: _SpecifiedGraph, key: str) -> Iterator[FieldProblem]:
+    """Yield the problems of the nodes that lack a law for `key`: one for each if they are few, else one for all.
+
+    If links of replicas look like the edges of an undirected graph, which are read as downloads, that is said as well.
+    """
+    lacking, right = graph.lacking[key], f"{key}: a law, here or as a default of the network"
+    if len(lacking) <= MOST_LACKING:
+        for i in lacking:
+            name = graph.names[i]
+            yield ("nodes", name, key), f"missing, {name} is a {ROLES[graph.role[i]]}", right
+        return
+    names = ", ".join(graph.names[i] for i in lacking[:MOST_LACKING])
+    wrong = f"missing for {len(lacking):,} nodes: {names} and {len(lacking) - MOST_LACKING:,} more"
+    right = f"{key}: a law, at each of them or as a default of the network"
+    if key == "downloads" and (graph.into[DOWNLOAD] > 1).any():
+        right += "; or edges: peers, if the nodes of the file poll one another"
+    yield (key,), wrong, right
 
 
 def _client(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:

@@ -36,6 +36,8 @@ from replnet.text import (
 )
 
 T = TypeVar("T")
+EXPERIMENT_FIELDS = frozenset({"title", "vary", "network", "optimise", "formula", "run", "claims"})
+"""The fields of which a file that has one, and no kind, is an experiment."""
 MOST_INLINE = 200  # nodes drawn in a notebook
 
 
@@ -241,13 +243,23 @@ def document_of(source: str | Path) -> Document:
     """Return the specification of a network as a document: a file in YAML, a graph file, or a name that ships with
     replnet.
 
-    That of a graph file only names the file. Raise DocumentError if there is none, or it cannot be read.
+    That of a graph file only names the file. Raise DocumentError if there is none, or it cannot be read, or it is an
+    experiment.
     """
     path = file_of(source)
     if not is_graph_file(path):
-        return read_yaml(path)
+        document = read_yaml(path)
+        if is_experiment(document):
+            raise file_error(document.name, "is an experiment, and no network", f"replnet sweep {source}")
+        return document
     fields = node_of({"kind": "graph", "file": path.name}, Mark(None, None))
     return Document(str(path), fields, ())
+
+
+def is_experiment(document: Document) -> bool:
+    """Whether a document has fields that make it an experiment, such as `vary`, and no kind, as networks have."""
+    fields = document.fields()
+    return "kind" not in fields and not EXPERIMENT_FIELDS.isdisjoint(fields)
 
 
 def file_of(source: str | Path) -> Path:

@@ -20,7 +20,7 @@ Fault = tuple[tuple[str | int, ...], str, str]
 
 ENDINGS = (".csv", ".tsv", ".txt", *PARQUET_ENDINGS)
 SEPARATORS = ",;\t"
-MOST_FAULTS = 50  # of a column that are told one by one
+MOST_FAULTS = 10  # of a column that are told one by one, so that the count of the others is told as well
 
 
 def is_table(value: object) -> bool:
@@ -162,17 +162,21 @@ class CsvFile:
 
         Return if there are none.
         """
-        faults, count = list[Fault](), 0
+        faults, count, others = list[Fault](), 0, 0
+        right = "as many as columns; texts with separators in quotes"
         try:
             for line, row in self._rows():
                 count = count or len(row)
-                if len(row) != count and len(faults) < MOST_FAULTS:
-                    wrong = f"{self.name}: line {line}: has {len(row)} values for {count} columns"
-                    faults.append(((), wrong, "as many as columns; texts with separators in quotes"))
+                if len(row) != count and len(faults) == MOST_FAULTS:
+                    others += 1
+                elif len(row) != count:
+                    faults.append(((), f"{self.name}: line {line}: has {len(row)} values for {count} columns", right))
         except UnicodeDecodeError as error:
             self._refuse_bytes(error)
         except csv.Error as error:
             refuse(f"{self.name}: cannot be read: {error}", "a CSV file")
+        if others:
+            faults.append(((), f"{self.name}: {others:,} more such lines", right))
         if faults:
             raise FieldsError(faults)
 

@@ -101,16 +101,21 @@ class FieldsError(InputError):
 
 @final
 class DocumentError(InputError):
-    """The error with all problems of an input, sorted by file, line and column; its message shows the first 50."""
+    """The error with all problems of an input, sorted by file, line and column; its message shows the first 50.
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    Unless they are `complete`, as reading ended before the end of the input, the message says that there may be more.
+    """
+
+    def __init__(self, problems: Iterable[Problem], complete: bool = True) -> None:
         ordered = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0, problem.column or 0))
         self.problems: tuple[Problem, ...] = tuple(ordered)
-        remainder = [f"... and {len(ordered) - MOST_SHOWN} more"] if len(ordered) > MOST_SHOWN else []
+        self._complete = complete
+        count = f"{'' if complete else 'at least '}{len(ordered) - MOST_SHOWN:,}"
+        remainder = [f"... and {count} more"] if len(ordered) > MOST_SHOWN else []
         super().__init__("\n".join([*map(str, ordered[:MOST_SHOWN]), *remainder]))
 
-    def __reduce__(self) -> tuple[type[DocumentError], tuple[object]]:
-        return type(self), (self.problems,)
+    def __reduce__(self) -> tuple[type[DocumentError], tuple[object, ...]]:
+        return type(self), (self.problems, self._complete)
 
 
 def input_error(file: str | None, field: str, wrong: str, right: str) -> DocumentError:

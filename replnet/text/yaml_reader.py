@@ -232,7 +232,7 @@ class _Composer:
                 wrong = f"is given twice, first in line {first.line if first else None}"
                 self.problems.append(self._problem(mark, name, wrong, "once"))
                 if len(self.problems) > MOST_SHOWN:
-                    raise DocumentError(self.problems)
+                    raise DocumentError(self.problems, complete=False)
             else:
                 items[key] = node
             last = key

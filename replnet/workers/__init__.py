@@ -20,7 +20,7 @@ from replnet.faces import open_face
 if TYPE_CHECKING:
     from replnet.workers import jobs
     from replnet.workers.by_value import CannotTravelError, dumps
-    from replnet.workers.cluster_nodes import ClusterNode, RayUnreachableError, alive_nodes, short_cause
+    from replnet.workers.cluster_nodes import NO_CPUS, ClusterNode, RayUnreachableError, alive_nodes, short_cause
     from replnet.workers.jobs import cores
     from replnet.workers.processes import Worker, dismiss, hire
     from replnet.workers.ray_cluster import cpus, delay_interrupts, join_cluster, ray_meanwhile, why_unreachable

@@ -18,6 +18,7 @@ from replnet.workers.node_probe import NodeSoftware, digest
 LIBRARIES = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml")
 PACKAGE = Path(__file__).parents[1]
 PROBE_SECONDS = 30.0  # for all nodes to answer which software they have
+NO_CPUS = "no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)"
 LONGEST_CAUSE = 300  # characters of Ray's words on a failure
 
 
@@ -111,9 +112,7 @@ def _probe_answer(node: ClusterNode, answer: Any, ready: bool) -> ClusterNode:
 def require_fit(nodes: Sequence[ClusterNode]) -> None:
     """Raise RayUnreachableError unless some node has CPUs, and replnet can run on every node that has."""
     if not any(node.cpus for node in nodes):
-        raise RayUnreachableError(
-            "no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)"
-        )
+        raise RayUnreachableError(NO_CPUS)
     if unfit := [f"{node} {node.unfit}" for node in nodes if node.unfit]:
         raise RayUnreachableError("; ".join(unfit))
 

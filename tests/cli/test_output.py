@@ -8,7 +8,8 @@ import pytest
 from command_line import replnet
 
 from replnet.cli import output
-from replnet.cli.output import echo_note, print_table, write
+from replnet.cli.output import echo_note, print_table, write, write_forecast
+from replnet.lab.sweeps import Forecast
 from replnet.show import Table
 
 
@@ -87,3 +88,18 @@ def test_notes_are_wrapped_below_their_begin(wide, capsys):
     wide(30)
     echo_note("cluster: no formula: answers that wait in line", "  ")
     assert capsys.readouterr().out == "  cluster: no formula: answers\n    that wait in line\n"
+
+
+@pytest.mark.parametrize(
+    ("workers", "words"),
+    [
+        (None, ""),
+        (1, ""),
+        (2, ", about 30 s on 2 workers"),
+        (6, ", about 30 s on 2 workers (6 workers wanted, and 2 CPUs here)"),
+    ],
+)
+def test_a_forecast_counts_no_more_workers_than_there_are_cpus(workers, words, monkeypatch, capsys):
+    monkeypatch.setattr("replnet.workers.cores", lambda: 2)
+    write_forecast(Forecast(4, 0, 1e6, 60.0, 10**8, 4), "a glance", workers)
+    assert f"\ntime: about 60 s on one CPU{words}\n" in capsys.readouterr().out

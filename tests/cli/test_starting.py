@@ -21,6 +21,7 @@ from command_line import replnet, started
 from replnet.cli import doctor
 from replnet.cli.main import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, commands
 from replnet.text import read_yaml
+from replnet.workers import ClusterNode
 
 
 @pytest.mark.parametrize("kind", ["cascade", "experiment"])
@@ -193,6 +194,21 @@ def test_what_is_wrong_fails_and_what_is_not_installed_does_not(monkeypatch):
     assert done.returncode == FINE
     assert "without Ray (pip install 'replnet[ray]' brings it)" in done.stdout
     assert "DejaVu" not in done.stdout
+
+
+def test_a_cluster_whose_nodes_have_no_cpus_can_do_nothing(monkeypatch):
+    pytest.importorskip("ray", reason="the cluster is one of Ray (pip install 'replnet[ray]')")
+    from replnet.live import cluster_check
+
+    head = ClusterNode("abcdef123", "10.0.0.1", 0.0, 1e9)
+    monkeypatch.setattr(doctor, "_check_engines", list)
+    monkeypatch.setattr(cluster_check, "join_cluster", lambda address, fit: nullcontext([head]))
+    done = replnet("doctor", "--address", "10.0.0.1:6379")
+    assert done.returncode == DIFFERS
+    assert (
+        "FAIL  no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)" in done.stdout
+    )
+    assert "ok    node 10.0.0.1 (abcdef): no CPUs for jobs, left alone" in done.stdout
 
 
 # The command `ui` without its pages: what is missing, and what is wrong.

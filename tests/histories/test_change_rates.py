@@ -63,9 +63,16 @@ def test_estimates_are_right_on_average():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"time": [1, 2], "url": ["a", "a"]}, "record: has no column version or changed (what each visit saw)"),
+        (
+            {"time": [1, 2], "url": ["a", "a"]},
+            "record: has no column version or changed (what each visit saw: one of version, serial, ",
+        ),
         ({"time": [1, 2], "url": ["a", "b"], "etag": [1, 2]}, "record: has no element with two visits (visits of "),
         ({"time": [1, 2], "url": ["a", "a"], "changed": [0, "no!"]}, "record: 'no!' is neither yes nor no (1 or 0,"),
+        (
+            {"time": [1, 2], "url": ["a", "a"], "sha256": [None, "b"]},
+            "record: row 1, column sha256 is empty (a value in",
+        ),
         ({"time": ["x", 2], "url": ["a", "a"], "etag": [1, 2]}, "record: row 1: 'x' is not a time (a number, or "),
         (
             {"time": [1, 2], "etag": [1, 2]},
@@ -89,3 +96,19 @@ def test_repeated_and_single_visits_are_noted():
         "1 visit in the instant of another of the same element: not counted",
         "1 element with a single visit: left out",
     ]
+
+
+@pytest.mark.parametrize("head", ["checksum", "digest", "sha256", "md5"])
+def test_an_empty_checksum_is_named_by_line_and_column(head, tmp_path):
+    """Lines as an editor counts them: with the heads, an empty line, and a name of two lines; a fault excuses it."""
+    lines = ["time;url;{}", "1;/a;x", "", '2;"/b\nc";y', "3;/a;", "4;/a;z", "5;/a;z"]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(lines).format(head))
+    right = "a value in every cell; leave out visits that failed, or say why in a column fault"
+    message = f"{log}: line 6, column {head} is empty ({right})"
+    assert message_of(rn.change_rates, log) == message
+    assert message_of(rn.observe, log, "/a") == message
+    faults = ["fault", "", "", "", "timeout", "", ""]
+    with_faults = [f"{line};{fault}" if line else line for line, fault in zip(lines, faults, strict=True)]
+    log.write_text("\n".join(with_faults).format(head))
+    assert rn.change_rates(log).attrs["visits"] == 4

@@ -190,7 +190,7 @@ def test_versions_that_the_source_was_never_seen_with_lie_between_others():
         (lambda t: t[t["node"] == "source"], "record: has no replica"),
         (lambda t: t.replace("source", "master"), "source: 'source' is no node of record"),
         (lambda t: t.assign(version=0), "the source did not change"),
-        (lambda t: t.assign(version=[None, *t["version"][1:]]), "row 1 lacks version"),
+        (lambda t: t.assign(version=[None, *t["version"][1:]]), "row 1, column version is empty"),
         (lambda t: t.assign(time=["soon", *t["time"][1:]]), "row 1: 'soon' is not a time"),
         (lambda t: t.assign(time=t["time"] + 9e3 * (t["node"] != "source")), "never seen at the same time"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -75,3 +76,31 @@ def test_commands_take_a_graph_file(tmp_path, monkeypatch):
     Path("experiment.yaml").write_text("title: t\nnetwork: tree.csv\nvary: {downloads.rate: [1, 2]}\n")
     planned = replnet("sweep", "experiment.yaml", *laws, "--dry-run")
     assert "cells: 2\n" in planned.stdout
+
+
+def test_many_nodes_without_downloads_are_counted_and_edges_that_look_undirected_are_named(tmp_path):
+    overlay, tree = nx.random_regular_graph(4, 100, seed=1), nx.full_rary_tree(2, 100)
+    nx.write_edgelist(overlay, tmp_path / "overlay.edgelist", data=False)
+    nx.write_gml(nx.DiGraph(overlay), tmp_path / "overlay.gml")
+    nx.write_edgelist(tree, tmp_path / "tree.edgelist", data=False)
+    source = ["nodes={s: {updates: constant(rate=1)}}", "links=[s -> 0]"]
+    right = "downloads: a law, at each of them or as a default of the network"
+    hint = "; or edges: peers, if the nodes of the file poll one another"
+    below = {"0"} | {line.split()[1] for line in (tmp_path / "overlay.edgelist").read_text().splitlines()}
+    for file, count, remedy in (
+        ("overlay.gml", 100, right + hint),
+        ("overlay.edgelist", len(below), right + hint),
+        ("tree.edgelist", 100, right),
+    ):
+        (problem,) = message_of(load, tmp_path / file, source).splitlines()
+        words = rf"downloads: missing for {count} nodes: (\w+, ){{4}}\w+ and {count - 5} more \({re.escape(remedy)}\)"
+        assert re.search(rf": {words}$", problem), problem
+    assert (
+        load(tmp_path / "overlay.gml", [*source, "edges=peers", *TABLE["overrides"][1:], "polls=constant(rate=1)"]).size
+        == 101
+    )
+
+
+def test_a_long_list_of_edges_that_is_wrong_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "visits.csv").write_text("a,b,c\n" * 5000)
+    assert message_of(load, tmp_path / "visits.csv").endswith("\n... and at least 950 more")

@@ -91,10 +91,15 @@ def test_a_file_counts_from_its_network_and_its_content_is_the_network():
 
 
 def test_many_wrong_rows_are_counted_and_long_lists_are_short_in_a_repr():
-    rates = [-1.0] * 100
-    error = message_of(lambda: rn.aggregate(rates=pd.DataFrame({"rate": rates}), budget=1))
-    assert "rates: the table: row 50, column rate: -1 is negative" in error
-    assert error.endswith("... and 1 more")
+    rates = [-1.0] * 10_000
+    error = message_of(lambda: rn.aggregate(rates=pd.DataFrame({"rate": rates, "weight": rates}), budget=1))
+    assert "rates: the table: row 10, column rate: -1 is negative" in error
+    for head in ("rate", "weight"):
+        assert f"rates: the table: column {head}: 9,990 more such rows (0, or a number above 0)" in error
+    Path("pages.csv").write_text("rate,weight\n" + "1,2,3\n" * 200)
+    error = message_of(lambda: rn.aggregate(rates="pages.csv", budget=1))
+    assert "rates: pages.csv: line 11: has 3 values for 2 columns" in error
+    assert "pages.csv: 190 more such lines (as many as columns" in error
     assert "rates=[1.0, 1.0, 1.0, 1.0, ...]" in repr(rn.aggregate(rates=[1.0] * 100, budget=1))
 
 

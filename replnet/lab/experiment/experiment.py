@@ -21,7 +21,7 @@ from replnet.lab.experiment.cells import Cell, CellMaker, Names, settings_of
 from replnet.lab.experiment.checks import find_faults, mismatches, unknown_groups
 from replnet.lab.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
 from replnet.lab.experiment.soundness import DESCRIBING, require_sound, sections_of
-from replnet.network import document_of
+from replnet.network import EXPERIMENT_FIELDS, document_of
 from replnet.run import Settings
 from replnet.text import (
     Document,
@@ -122,7 +122,10 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         if shipped(str(source)):
             raise file_error(str(source), "is a network, and no experiment", f"replnet run {source}")
         raise file_error(str(source), "does not exist", right)
-    document = _insert_network(read_yaml(path))
+    document = read_yaml(path)
+    if "kind" in document.fields() and document.fields().keys().isdisjoint(EXPERIMENT_FIELDS):
+        raise file_error(document.name, "is a network, and no experiment", f"replnet run {source}")
+    document = _insert_network(document)
     if document.root.child("name") is None:
         document = document.replace_node(("name",), YamlNode(_name(path), document.root.mark))
     return _make_experiment((document, tuple(overrides), tuple(zips)))
