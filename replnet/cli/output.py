@@ -230,6 +230,7 @@ def print_statements(sweep: Sweep) -> None:
     for claim in sweep.claims:
         sides = {"measured": claim.measured, "predicted": claim.predicted}
         words = [f"{'holds' if holds else 'fails'} {side}" for side, holds in sides.items() if holds is not None]
+        words = ["not tested measured" if words else "not tested", *words] if claim.untested else words
         detail = f" ({claim.detail})" if claim.detail else ""
         detail += f", an erratum: {claim.erratum}" if claim.erratum and claim.fails else ""
         no_answer = "could not be told" if claim.tested else "not tested"
