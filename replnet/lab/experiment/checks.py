@@ -34,6 +34,7 @@ def find_faults(sections: Sections, names: Names) -> Iterator[Fault]:
         yield ("vary",), f"makes {total:,} cells", f"at most {MOST_POINTS:,}", True
     for i, metric in enumerate(sections.measure):
         yield from _check_metric(metric, sections, ("measure", i))
+    yield from _check_estimator(sections)
     for section in STATEMENTS:
         for i, statement in enumerate(getattr(sections, section)):
             yield from mismatches(statement, sections, (section, i))
@@ -114,6 +115,22 @@ def _check_zips(sections: Sections) -> Iterator[Fault]:
         if len(set(sizes.values())) > 1:
             wrong = ", ".join(f"{name} has {size} values" for name, size in sizes.items())
             yield ("zip", i), wrong, "axes of one length", False
+
+
+def _check_estimator(sections: Sections) -> Iterator[Fault]:
+    """Yield a fault for each place where the cells of a network get the estimator `conditional`, if one of the metrics
+    to keep can only be measured against the updates that happened.
+    """
+    metric = next(filter(is_metric_on_request, sections.measure), None)
+    if metric is None or sections.subject.section != "network":
+        return
+    path: Place = ("run", "estimator")
+    places = [path] if sections.run.estimator == "conditional" else []
+    if axis := sections.vary.get(".".join(map(str, path))):
+        pairs = zip(axis.meanings, axis.places, strict=True)
+        places = [("vary", axis.name, *place) for meaning, place in pairs if meaning == "conditional"]
+    for place in places:
+        yield place, f"conditional does not measure {metric}", "sampled, or measure: [freshness]", False
 
 
 # ---- What statements refer to
