@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from replnet.show import COLUMN_GAP, TERMINAL_COLOURS, VERDICTS, Table, badness, result_table
-from replnet.text import escape_unprintable, name_units, span, write_csv
+from replnet.text import count_text, escape_unprintable, name_units, span, write_csv
 
 if TYPE_CHECKING:
     from replnet.lab.sweeps import Forecast, Sweep
@@ -180,12 +180,23 @@ def _print_sweep(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     """
     is_cut = len(rows) > LONGEST_TABLE and form != "markdown"
     shown_rows = sorted(rows, key=badness)[:WORST_ROWS_SHOWN] if is_cut else rows
-    print_table(result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns, form)
+    table = result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns
+    print_table(replace(table, notes=_variance_notes(rows)), form)
     if is_cut:
         echo(
             f"the {WORST_ROWS_SHOWN} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)",
             err=True,
         )
+
+
+def _variance_notes(rows: Sequence[Row]) -> list[str]:
+    """Return the distinct notes of rows of a sweep that have no interval as a variance is infinite, each with how many
+    of the rows have it.
+    """
+    from replnet.run import NO_VARIANCE
+
+    notes = [row["note"] for row in rows if row["note"].startswith(NO_VARIANCE)]
+    return [f"{count_text(notes.count(note), 'row')}: {note}" for note in dict.fromkeys(notes)]
 
 
 def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
