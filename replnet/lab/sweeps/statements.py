@@ -23,8 +23,9 @@ from typing import Any, final
 
 from replnet.lab.experiment import GROUP, Axis, Claim, Erratum, Expected, StatedValue, same_value
 from replnet.lab.sweeps.judged_table import CONTRADICTS, Line
-from replnet.measure import FAMILY, ROUNDING
+from replnet.measure import FAMILY, FEWEST_REPLICATIONS, ROUNDING
 
+NO_INTERVAL = "no interval"  # how most notes on why there is none begin
 MOST_BROKEN_SHOWN = 3  # cases that the detail of a failed claim names
 
 Term = Line | float  # a row, or a limit that it keeps
@@ -56,11 +57,8 @@ class CheckedClaim:
 
     @property
     def holds(self) -> bool:
-        """Whether the measurement or the prediction speaks for the claim, and neither against it.
-
-        The prediction alone does not if what was measured could not test the claim.
-        """
-        return not self.fails and not self.untested and True in (self.measured, self.predicted)
+        """Whether the measurement or the prediction speaks for the claim, and neither against it."""
+        return not self.fails and True in (self.measured, self.predicted)
 
     @property
     def tested(self) -> bool:
@@ -145,12 +143,18 @@ def check_claim(
 
 
 def _why_no_interval(line: Line) -> str:
-    """Return why what was measured for a row has no interval; empty if it has one, or was chosen and not measured."""
+    """Return why what was measured for a row has no interval; empty if it has one, or if the experiment asks for none.
+
+    It asks for none with fewer replications than an interval takes, and its claims then allow for chance themselves;
+    and a value that was chosen and not measured has none.
+    """
     estimate = line.row.estimate
-    if estimate is None or not estimate.replications or not math.isnan(estimate.error):
+    if estimate is None or not math.isnan(estimate.error):
         return ""
-    why = estimate.doubt.removeprefix("no interval: ")
-    return f"no interval: {why}" if why else "no interval"
+    if estimate.replications < FEWEST_REPLICATIONS and not estimate.doubt.startswith(NO_INTERVAL):
+        return ""
+    why = estimate.doubt.removeprefix(NO_INTERVAL)
+    return f"{NO_INTERVAL}: {why.removeprefix(': ')}" if why else NO_INTERVAL
 
 
 def _cases(claim: Claim, lines: Sequence[Line], names: Sequence[str], zips: Sequence[Sequence[str]]) -> Iterator[Case]:

@@ -134,3 +134,9 @@ def test_values_without_an_interval_test_no_claim(claim, errors, holds):
     checked = check_claim(Claim(text="c", **claim), judged_lines(*made(rows)), (K,), ())
     assert (checked.measured, checked.untested, checked.tested) == (holds, holds is None, holds is not None)
     assert (checked.detail == f"measured: {doubt}") == (holds is None)
+
+
+def test_an_experiment_of_few_replications_leaves_room_for_chance_itself():
+    rows = [row(value, error=None, replications=1, doubt="fewer than 30 replications") for value in (0.4, 0.6, 0.5)]
+    assert judged({"lies": "freshness", "from": 0.3}, rows) == (True, None)
+    assert judged({"lies": "freshness", "from": 0.45}, rows) == (False, None)
