@@ -58,6 +58,8 @@ def explain_size(sized: Sized) -> None:
 
 def explain_sweep(sweep: Sweep) -> None:
     """Print to stderr what the words in the table of a sweep mean, and where its numbers come from."""
+    from replnet.run import NO_VARIANCE
+
     _print_section(_word_lines(sweep.rows, None))
     sources = Counter(f"{row['kind']}, {row['source']}" for row in sweep.rows if row["kind"])
     _print_section(
@@ -65,6 +67,8 @@ def explain_sweep(sweep: Sweep) -> None:
     )
     settings = sweep.experiment.settings
     length = f"until half-widths of {settings.precision:g}" if settings.precision else "for a fixed time"
+    if settings.precision and any(row["note"].startswith(NO_VARIANCE) for row in sweep.rows):
+        length += " (the precision is not used where there is no interval, as of an infinite variance)"
     judged = sum(bool(row["verdict"]) for row in sweep.rows)
     measured = [
         f"{settings.estimator}: {ESTIMATORS[settings.estimator]}",

@@ -181,12 +181,23 @@ def _print_sweep(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     """
     is_cut = len(rows) > LONGEST_TABLE and form != "markdown"
     shown_rows = sorted(rows, key=badness)[:WORST_ROWS_SHOWN] if is_cut else rows
-    print_table(result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns, form)
+    table = result_table(shown_rows, axes).select([*axes, *SWEPT]).without_empty_columns
+    print_table(replace(table, notes=_variance_notes(rows)), form)
     if is_cut:
         echo(
             f"the {WORST_ROWS_SHOWN} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)",
             err=True,
         )
+
+
+def _variance_notes(rows: Sequence[Row]) -> list[str]:
+    """Return the distinct notes of rows of a sweep that have no interval as a variance is infinite, each with how many
+    of the rows have it.
+    """
+    from replnet.run import NO_VARIANCE
+
+    notes = [row["note"] for row in rows if row["note"].startswith(NO_VARIANCE)]
+    return [f"{count_text(notes.count(note), 'row')}: {note}" for note in dict.fromkeys(notes)]
 
 
 def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
@@ -237,6 +248,7 @@ def print_statements(sweep: Sweep) -> None:
     for claim in sweep.claims:
         sides = {"measured": claim.measured, "predicted": claim.predicted}
         words = [f"{'holds' if holds else 'fails'} {side}" for side, holds in sides.items() if holds is not None]
+        words = ["not tested measured" if words else "not tested", *words] if claim.untested else words
         detail = f" ({claim.detail})" if claim.detail else ""
         detail += f", an erratum: {claim.erratum}" if claim.erratum and claim.fails else ""
         no_answer = "could not be told" if claim.tested else "not tested"

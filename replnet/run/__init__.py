@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from replnet.faces import open_face
 
 if TYPE_CHECKING:
-    from replnet.run.caveats import upstream_processes
+    from replnet.run.caveats import NO_VARIANCE, upstream_processes
     from replnet.run.emulate import default_horizon, emulate_network, fastest_engine, replications_of
     from replnet.run.event_log import File, Trace, event_log
     from replnet.run.findings import Findings, Key

@@ -29,6 +29,7 @@ from replnet.network import DOWNLOADS, POLLS, QUERIES, UPDATES
 from replnet.processes import Cycle, Renewals, Union, Words, seed_words
 
 PULLS = (DOWNLOADS, POLLS)
+NO_VARIANCE = "no interval: infinite variance"  # how the notes on rows without an interval for that reason begin
 MOST_UPSTREAM_VISITS = 200_000  # to nodes from which the candidates of a client get their copies
 MOST_SOURCES_CHECKED = 10  # of an aggregate, for a common lattice of updates and downloads
 
@@ -62,7 +63,20 @@ def infinite_variance_note(plan: Plan, group: int, row: int, processes: Ints, sa
     updates = _laws(plan, processes, QUERIES, *PULLS) if sampled else []
     worst = [law for law in updates if law.second_moment == inf]
     worst += _slow_laws(plan, group, row, _laws(plan, processes, QUERIES, UPDATES), _has_no_second_moment)
-    return f"no interval: infinite variance of {', '.join(map(str, worst))}" if worst else ""
+    return f"{NO_VARIANCE} of {', '.join(map(str, worst))}" if worst else ""
+
+
+def other_estimator_note(plan: Plan, group: int, row: int) -> str:
+    """Return a note that the estimator `conditional` has an interval of a group's freshness, and `sampled` has none.
+
+    It is empty if that is not so: the updates have a variance, or the pulls have none. `group` is the number of the
+    group, and `row` that of the source, -1 for all.
+    """
+    if all(law.second_moment < inf for law in plan.topology.laws):
+        return ""
+    processes = upstream_processes(plan, group, row)
+    sampled, conditional = (infinite_variance_note(plan, group, row, processes, of) for of in (True, False))
+    return "estimator: conditional has an interval of freshness" if sampled and not conditional else ""
 
 
 def _has_no_second_moment(law: Law, copies: int) -> bool:
@@ -84,7 +98,7 @@ def metric_variance_note(plan: Plan, group: int, row: int, processes: Ints, metr
     faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
     down = (fault.down for fault in faults if fault.down is not None)
     laws += [law for law in dict.fromkeys(down) if metric.has_no_variance(law, 1)]
-    return f"no interval: infinite variance of {metric.name} under {laws[0]}" if laws else ""
+    return f"{NO_VARIANCE} of {metric.name} under {laws[0]}" if laws else ""
 
 
 def _slow_laws(

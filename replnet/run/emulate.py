@@ -16,7 +16,7 @@ from replnet.engines import MOST_CHOICES, Keep, Path, Plan, Task, plan_of, requi
 from replnet.measure import Metric, functions_among, metric_of_function, metrics
 from replnet.network import Network
 from replnet.predictions import formulas
-from replnet.run.caveats import age_dependence_note
+from replnet.run.caveats import age_dependence_note, other_estimator_note
 from replnet.run.findings import Findings, Key
 from replnet.run.predict import metrics_of
 from replnet.run.replications import EVENTS, INTERRUPTED, REPLICATIONS, Progress, Replications, split_horizon
@@ -190,10 +190,16 @@ def prepare_replications(
 
     def judge(paths: Sequence[Path]) -> Findings:
         """Return the estimates and rows of these paths, beside the predictions."""
-        notes = dependence_notes()
         return Findings(
-            compiled, predictions, paths, task.sampled, settings.resolution, metrics=requested, dependence_notes=notes
-        )
+            compiled, predictions, paths, task.sampled, settings.resolution, notes=estimator_notes(),
+            metrics=requested, dependence_notes=dependence_notes(),
+        )  # fmt: skip
+
+    @cache
+    def estimator_notes() -> dict[str, str]:
+        """Return the notes, by the names of rows, on the estimator that has an interval where this one has none."""
+        rows = compiled.rows.items() if task.sampled else ()
+        return {name: other_estimator_note(compiled, g, row) for name, (g, row) in rows}
 
     @cache
     def dependence_notes() -> dict[str, str]:

@@ -16,7 +16,7 @@ KINDS = {
 VERDICTS = {
     "agree": "the difference may be chance, and the interval is narrow enough to ask",
     "differ": "the difference is larger than chance explains",
-    "unresolved": "the interval is too wide to tell: its half-width is above --resolution, of values other than shares "
-    "above that share of the value (a longer --horizon or a --precision makes it narrower)",
+    "unresolved": "there is no interval, or it is too wide to tell: its half-width is above --resolution, of values "
+    "other than shares above that share of the value (a longer --horizon or a --precision makes it narrower)",
 }
 PRINTED = {"contradicts": "the measured or predicted value differs from the printed one by more than its rounding"}

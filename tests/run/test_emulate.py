@@ -119,7 +119,10 @@ def test_heavy_tails_get_a_mean_but_no_interval():
     (row,) = rn.emulate(network, horizon=1e4).rows
     assert (row.measured is None, row.ci_low, row.verdict) == (False, None, "unresolved")
     assert "infinite variance" in row.note
+    assert "estimator: conditional has an interval" in row.note
     assert rn.emulate(network, horizon=1e4, estimator="conditional").verdict == "agree"
+    slow = rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)")
+    assert all("conditional" not in row.note for row in rn.emulate(slow, horizon=1e3).rows)  # nor has it one
 
 
 def test_a_result_carries_where_it_comes_from():

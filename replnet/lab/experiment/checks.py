@@ -7,11 +7,11 @@ statement refers to, and CHECKS has what must be true of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from replnet.lab.experiment.axes import MOST_POINTS, Axis, axes_moving_together, count_points
-from replnet.lab.experiment.cells import Names, templates_in
+from replnet.lab.experiment.cells import Cell, Names, templates_in
 from replnet.lab.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
 from replnet.lab.experiment.subjects import Subject
 from replnet.measure import AT, COMPARED, TIME, is_metric_on_request
@@ -34,6 +34,7 @@ def find_faults(sections: Sections, names: Names) -> Iterator[Fault]:
         yield ("vary",), f"makes {total:,} cells", f"at most {MOST_POINTS:,}", True
     for i, metric in enumerate(sections.measure):
         yield from _check_metric(metric, sections, ("measure", i))
+    yield from _check_estimator(sections)
     for section in STATEMENTS:
         for i, statement in enumerate(getattr(sections, section)):
             yield from mismatches(statement, sections, (section, i))
@@ -114,6 +115,22 @@ def _check_zips(sections: Sections) -> Iterator[Fault]:
         if len(set(sizes.values())) > 1:
             wrong = ", ".join(f"{name} has {size} values" for name, size in sizes.items())
             yield ("zip", i), wrong, "axes of one length", False
+
+
+def _check_estimator(sections: Sections) -> Iterator[Fault]:
+    """Yield a fault for each place where the cells of a network get the estimator `conditional`, if one of the metrics
+    to keep can only be measured against the updates that happened.
+    """
+    metric = next(filter(is_metric_on_request, sections.measure), None)
+    if metric is None or sections.subject.section != "network":
+        return
+    path: Place = ("run", "estimator")
+    places = [path] if sections.run.estimator == "conditional" else []
+    if axis := sections.vary.get(".".join(map(str, path))):
+        pairs = zip(axis.meanings, axis.places, strict=True)
+        places = [("vary", axis.name, *place) for meaning, place in pairs if meaning == "conditional"]
+    for place in places:
+        yield place, f"conditional does not measure {metric}", "sampled, or measure: [freshness]", False
 
 
 # ---- What statements refer to
@@ -225,6 +242,32 @@ CHECKS: dict[str, Check] = {
     "values": _check_values,
     "cells": _check_cells,
 }
+
+
+# ---- What only the cells show
+
+
+def idle_axes(sections: Sections, cells: Sequence[Cell]) -> Iterator[Fault]:
+    """Yield a fault for each axis of several values that makes no difference anywhere, so that cells are copies.
+
+    `cells` are all cells, in the order of the axes. Axes that move together are looked at together.
+    """
+    words, stride = sections.subject.words, len(cells)
+    fields = [*sections.set, *(name for name in sections.vary if "." in name and not name.startswith(RUN))]
+    for group in axes_moving_together(tuple(sections.vary.values()), sections.zip):
+        size = len(group[0].values)
+        stride //= size
+        pairs = ((i, i + stride) for i in range(len(cells)) if i // stride % size < size - 1)
+        if size > 1 and all(cells[i].key == cells[j].key for i, j in pairs):
+            name = group[0].name
+            others = " and ".join(field for field in fields if field != name)
+            wrong = f"changes nothing in {words}" + (f" beside {others}" if others else "")
+            yield (
+                ("vary", name),
+                wrong,
+                f"one value of {name}" + (", or no other field in its place" if others else ""),
+                True,
+            )
 
 
 # ---- Groups

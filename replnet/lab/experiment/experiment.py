@@ -18,7 +18,7 @@ from typing import Any, final
 
 from replnet.lab.experiment.axes import Axis
 from replnet.lab.experiment.cells import Cell, CellMaker, Names, settings_of
-from replnet.lab.experiment.checks import find_faults, mismatches, unknown_groups
+from replnet.lab.experiment.checks import find_faults, idle_axes, mismatches, unknown_groups
 from replnet.lab.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
 from replnet.lab.experiment.soundness import DESCRIBING, require_sound, sections_of
 from replnet.network import EXPERIMENT_FIELDS, document_of
@@ -80,15 +80,20 @@ class Experiment:
     def cells(self) -> list[Cell]:
         """Return all cells, each with a checked subject, the last axis fastest.
 
-        Raises DocumentError if one cannot be made, or a group is named that no cell has.
+        Raises DocumentError if one cannot be made, a group is named that no cell has, or an axis changes nothing.
         """
         return list(self._cells)
 
     @cached_property
     def _cells(self) -> tuple[Cell, ...]:
-        """The cells, made once; reading it raises DocumentError if one cannot be made, or a group is unknown."""
+        """The cells, made once; reading it raises DocumentError if one cannot be made, a group is unknown, or an axis
+        of a file changes nothing.
+        """
         cells = CellMaker(self._document, self._sections, Names(self._sections)).make()
-        if wrong := list(unknown_groups(self._sections, (cell.subject for cell in cells))):
+        wrong = [*unknown_groups(self._sections, (cell.subject for cell in cells))]
+        if self._document.name:  # plain data may be those of a run that is kept, which stays readable
+            wrong += idle_axes(self._sections, cells)
+        if wrong:
             raise DocumentError(map(problem_at(self._document), wrong))
         return tuple(cells)
 

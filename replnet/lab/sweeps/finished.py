@@ -210,10 +210,12 @@ class Sweep(TabularResult):
     @property
     def verdict(self) -> str:
         """The worst verdict of all rows: `agree`, `differ` or `unresolved`; also `differ` if a claim without erratum
-        fails.
+        fails, and `unresolved` if rows that have no interval could not test one.
         """
-        failed = any(claim.fails and claim.erratum is None for claim in self.claims)
-        return worst_verdict([*(line.row.verdict for line in self.lines), *(["differ"] if failed else [])])
+        verdicts = [line.row.verdict for line in self.lines]
+        verdicts += ["differ" for claim in self.claims if claim.fails and claim.erratum is None]
+        verdicts += ["unresolved" for claim in self.claims if claim.untested]
+        return worst_verdict(verdicts)
 
     @property
     def incomplete(self) -> str:

@@ -23,8 +23,9 @@ from typing import Any, final
 
 from replnet.lab.experiment import GROUP, Axis, Claim, Erratum, Expected, StatedValue, same_value
 from replnet.lab.sweeps.judged_table import CONTRADICTS, Line
-from replnet.measure import FAMILY, ROUNDING
+from replnet.measure import FAMILY, FEWEST_REPLICATIONS, ROUNDING
 
+NO_INTERVAL = "no interval"  # how most notes on why there is none begin
 MOST_BROKEN_SHOWN = 3  # cases that the detail of a failed claim names
 
 Term = Line | float  # a row, or a limit that it keeps
@@ -38,7 +39,8 @@ class CheckedClaim:
     """A claim in words, and whether it holds, as measured and as predicted; None where that could not be told.
 
     `detail` says in words what breaks the claim, or that it is too close to tell; it is empty if there is nothing to
-    say. `erratum` is the name of the mistake of the paper that a failure shows, if there is one.
+    say. `erratum` is the name of the mistake of the paper that a failure shows, if there is one. It is `untested` if
+    there were measured rows, and none of them could tell as they have no interval.
     """
 
     text: str
@@ -46,6 +48,7 @@ class CheckedClaim:
     predicted: bool | None
     detail: str
     erratum: str | None = None  # the name of the paper's mistake that a failure shows
+    untested: bool = False
 
     @property
     def fails(self) -> bool:
@@ -60,7 +63,7 @@ class CheckedClaim:
     @property
     def tested(self) -> bool:
         """Whether there were rows to test it on, even if they are too close to tell."""
-        return self.fails or self.holds or bool(self.detail)
+        return self.fails or self.holds or (bool(self.detail) and not self.untested)
 
 
 @final
@@ -132,8 +135,26 @@ def check_claim(
     names = [GROUP, *(axis.name for axis in axes)]
     cases = list(_cases(claim, relevant, names, zips))
     sides = {side: _judge(cases, side) for side in ("measured", "predicted")}
+    untested = sides["measured"] == (None, "") and next(filter(None, map(_why_no_interval, relevant)), "")
+    if untested:
+        sides["measured"] = None, untested
     detail = "; ".join(f"{side}: {words}" for side, (_, words) in sides.items() if words)
-    return CheckedClaim(claim.text, sides["measured"][0], sides["predicted"][0], detail, claim.erratum)
+    return CheckedClaim(claim.text, sides["measured"][0], sides["predicted"][0], detail, claim.erratum, bool(untested))
+
+
+def _why_no_interval(line: Line) -> str:
+    """Return why what was measured for a row has no interval; empty if it has one, or if the experiment asks for none.
+
+    It asks for none with fewer replications than an interval takes, and its claims then allow for chance themselves;
+    and a value that was chosen and not measured has none.
+    """
+    estimate = line.row.estimate
+    if estimate is None or not math.isnan(estimate.error):
+        return ""
+    if estimate.replications < FEWEST_REPLICATIONS and not estimate.doubt.startswith(NO_INTERVAL):
+        return ""
+    why = estimate.doubt.removeprefix(NO_INTERVAL)
+    return f"{NO_INTERVAL}: {why.removeprefix(': ')}" if why else NO_INTERVAL
 
 
 def _cases(claim: Claim, lines: Sequence[Line], names: Sequence[str], zips: Sequence[Sequence[str]]) -> Iterator[Case]:
@@ -212,12 +233,11 @@ def _judge(cases: Sequence[Case], side: str) -> tuple[bool | None, str]:
     broken, held, close = [], 0, 0
     for case in cases:
         ways = [[_lead(pair, side, errors) for pair in way] for way in case]
-        comparable = [way for way in ways if not any(math.isnan(lead) for lead, _ in way)]
-        if comparable and all(any(lead < -much for lead, much in way) for way in comparable):
+        if all(any(lead < -much for lead, much in way) for way in ways):
             broken.append(case)
-        elif any(all(lead >= -ROUNDING for lead, _ in way) for way in comparable):
+        elif any(all(lead >= -ROUNDING for lead, _ in way) for way in ways):
             held += 1
-        elif comparable:
+        elif not any(math.isnan(lead) for way in ways for lead, _ in way):
             close += 1
     if broken:
         statements = [_broken_statement(case, side) for case in broken[:MOST_BROKEN_SHOWN]]
@@ -252,14 +272,17 @@ def _lead(pair: Pair, side: str, errors: float) -> tuple[float, float]:
 def _number(term: Term, side: str) -> tuple[float, float]:
     """Return a row's value and its standard error if `side` is measured, or its accuracy if it is predicted.
 
-    A limit is its own value, without error. The value is NaN if the row has none.
+    A limit is its own value, without error. The value is NaN if the row has none, or if it was measured without an
+    interval, which tells nothing of how far off it is.
     """
     if isinstance(term, float):
         return term, 0.0
     if side == "predicted":
         return term.row.prediction.value, term.row.accuracy or 0.0
     estimate = term.row.estimate
-    return (estimate.value, 0.0 if math.isnan(estimate.error) else estimate.error) if estimate else (math.nan, 0.0)
+    if estimate is None or _why_no_interval(term):
+        return math.nan, 0.0
+    return estimate.value, 0.0 if math.isnan(estimate.error) else estimate.error
 
 
 def _broken_statement(case: Case, side: str) -> str:
@@ -268,7 +291,7 @@ def _broken_statement(case: Case, side: str) -> str:
     Such as "k = 3 (0.5) above k = 9 (0.7)".
     """
     leads = [(pair, _number(pair[0], side)[0] - _number(pair[1], side)[0]) for way in case for pair in way]
-    pair, _ = min(leads, key=lambda lead: lead[1])
+    pair, _ = min((lead for lead in leads if not math.isnan(lead[1])), key=lambda lead: lead[1])
     return " above ".join(_words(term, side) for term in pair)
 
 

@@ -113,3 +113,30 @@ def test_too_many_comparisons_need_more_evidence(count, holds):
     values[1] = values[0] - 2.9 * math.hypot(0.001, 0.001)
     rising = {"rises": "freshness", "over": "k"}
     assert judged(rising, [row(value) for value in values], [axis("k", list(range(count)))]) == (holds, None)
+
+
+@pytest.mark.parametrize(
+    ("claim", "errors", "holds"),
+    [
+        ({"rises": "freshness", "over": "k"}, (None, None, None), None),
+        ({"rises": "freshness", "over": "k"}, (None, 0.001, 0.001), False),  # two of them can tell
+        ({"argmax": "freshness", "over": "k", "is": [1, 2]}, (0.001, None, 0.001), None),  # k = 2 may be the largest
+        ({"argmax": "freshness", "over": "k", "is": 3}, (None, 0.001, 0.001), False),  # k = 2 is larger for sure
+        ({"lies": "freshness", "from": 0.9}, (None, None, None), None),
+    ],
+)
+def test_values_without_an_interval_test_no_claim(claim, errors, holds):
+    doubt = "no interval: infinite variance of pareto(alpha=1.5, rate=1)"
+    rows = [
+        row(value, error=error, doubt="" if error else doubt)
+        for value, error in zip((0.4, 0.6, 0.5), errors, strict=True)
+    ]
+    checked = check_claim(Claim(text="c", **claim), judged_lines(*made(rows)), (K,), ())
+    assert (checked.measured, checked.untested, checked.tested) == (holds, holds is None, holds is not None)
+    assert (checked.detail == f"measured: {doubt}") == (holds is None)
+
+
+def test_an_experiment_of_few_replications_leaves_room_for_chance_itself():
+    rows = [row(value, error=None, replications=1, doubt="fewer than 30 replications") for value in (0.4, 0.6, 0.5)]
+    assert judged({"lies": "freshness", "from": 0.3}, rows) == (True, None)
+    assert judged({"lies": "freshness", "from": 0.45}, rows) == (False, None)
