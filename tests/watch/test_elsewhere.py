@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import dns.flags
 import dns.message
