@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.data_ages import print_ages
 from replnet.cli.main import DIFFERS, FINE, commands, format_option
 from replnet.cli.output import echo, echo_note, print_table, write
+from replnet.cli.printed_ages import print_ages
+from replnet.cli.printed_proposals import print_proposals
 from replnet.cli.progress import progress, progress_lines
-from replnet.cli.proposals import print_proposals
 from replnet.show import Table
 from replnet.text import FieldError, count_text, dimension_of, duration, time_in
 

@@ -17,7 +17,7 @@ import click
 
 from replnet.cli.main import commands, format_option, seed_option
 from replnet.cli.output import DURATION_METRICS, echo, print_table, write
-from replnet.cli.schedules import write_rates
+from replnet.cli.visit_schedule import write_rates
 from replnet.show import Table
 from replnet.text import MICROSECONDS, FieldError, duration
 

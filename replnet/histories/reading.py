@@ -31,7 +31,7 @@ from replnet.histories.record_files import RecordSource, read_records
 from replnet.histories.records import SOURCE, Record, is_missing, is_yes, placed_entries
 from replnet.histories.times import times_of_entries
 from replnet.histories.trace_import import import_trace
-from replnet.histories.visits import Fault, Visits, visits_of, visits_of_changes
+from replnet.histories.visits import FailedVisit, Visits, visits_of, visits_of_changes
 from replnet.laws import Floats
 from replnet.text import FieldError, count_text, suggestion
 
@@ -79,7 +79,7 @@ def _visits_of_record(record: Record, wanted: str | None, updates: Floats | None
     values = [departures] if departures is not None else []
     order = np.argsort(times, kind="stable")
     good, texts = _what_was_good(table, departures)
-    faults = tuple(Fault(float(times[i]), str(nodes[i]), texts[i]) for i in order.tolist() if not good[i])
+    faults = tuple(FailedVisit(float(times[i]), str(nodes[i]), texts[i]) for i in order.tolist() if not good[i])
     order = order[good[order]]
     if not order.size:
         raise FieldError(record.name, "has no visit that brought something", "a version, or a departure, in a row")
@@ -141,7 +141,7 @@ def _versions(table: Any) -> list[str]:
 # ---- Notes
 
 
-def fault_times(faults: Sequence[Fault]) -> dict[str, Floats]:
+def fault_times(faults: Sequence[FailedVisit]) -> dict[str, Floats]:
     """Return the times of visits that brought nothing, by node, in the order in which they are given."""
     times: dict[str, list[float]] = {}
     for fault in faults:
@@ -149,7 +149,7 @@ def fault_times(faults: Sequence[Fault]) -> dict[str, Floats]:
     return {node: np.array(instants) for node, instants in times.items()}
 
 
-def fault_causes(faults: Sequence[Fault]) -> dict[str, str]:
+def fault_causes(faults: Sequence[FailedVisit]) -> dict[str, str]:
     """Return by node a text on why visits brought nothing, its 3 most usual causes first."""
     causes: dict[str, Counter[str]] = {}
     for fault in faults:

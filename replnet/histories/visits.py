@@ -49,7 +49,7 @@ class VisitOrder:
 
 
 @final
-class Fault(NamedTuple):
+class FailedVisit(NamedTuple):
     """A visit of a node that brought nothing, when it was, and why."""
 
     time: float
@@ -76,7 +76,7 @@ class Visits:
     notes: tuple[str, ...] = ()
     complete: bool = False  # whether there is a visit at every change
     departures: dict[str, Floats] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FailedVisit, ...] = ()
     lost: Mapping[str, float] = field(default_factory=dict)
     name: str = "record"
 
