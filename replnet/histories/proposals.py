@@ -63,7 +63,7 @@ CHECK_SECONDS = 30.0  # of an emulation, at most
 
 @final
 @dataclass(frozen=True)
-class Timetable:
+class PullTimes:
     """A schedule of pulls every `interval`, one of them at the instant `anchor`; None if they come at no stated times.
 
     If `dated`, both are in seconds, the anchor since 1970.
@@ -124,7 +124,7 @@ class Timetable:
         return f"OnCalendar=*-*-* {','.join(f'{hour:02}' for hour, _ in times)}:{times[0][1]:02}:00 UTC"
 
 
-def _clock_times(schedule: Timetable) -> list[tuple[int, int]]:
+def _clock_times(schedule: PullTimes) -> list[tuple[int, int]]:
     """Return the (hour, minute) in UTC of the pulls of a day, in ascending order; the anchor is rounded to a minute.
 
     The interval is one of SAID_BY_CRON. Pulls at no stated times are taken to begin at midnight.
@@ -168,7 +168,7 @@ class ReplicaRecord:
         return max(float(self.waits.min()), 0.0) if self.waits.size else 0.0
 
     @cached_property
-    def schedule(self) -> Timetable:
+    def schedule(self) -> PullTimes:
         """The pulls as they are: by their clock, if they keep one, else as often as the waits of updates tell.
 
         Where updates wait much less than an interval of the clock of the arrivals, that is only the source's clock. The
@@ -177,12 +177,12 @@ class ReplicaRecord:
         by_waits = max(interval_by_waits(self.waits, self.delay), self.visited) if self.waits.size else math.nan
         beat = clock(self.arrivals) if self.arrivals.size >= FEWEST_PULLS else None
         if beat is None or beat.period <= 2 * self.visited or by_waits < beat.period / 2:
-            return Timetable(by_waits, None, self.dated)
+            return PullTimes(by_waits, None, self.dated)
         # A clock that strays by less than an interval in twenty over the record keeps the time of the day.
         strays = np.abs(np.array(SAID_BY_CRON) - beat.period) * int(beat.beats[-1])
         nearest = int(np.argmin(strays))
         period = SAID_BY_CRON[nearest] if strays[nearest] < beat.period / 20 else beat.period
-        return Timetable(period, float(np.median(self.arrivals - period * beat.beats)), self.dated)
+        return PullTimes(period, float(np.median(self.arrivals - period * beat.beats)), self.dated)
 
     @cached_property
     def slack(self) -> float:
@@ -197,7 +197,7 @@ class ReplicaRecord:
         off = (self.arrivals - present.anchor + present.interval / 2) % present.interval
         return max(float(np.subtract(*np.quantile(off, MIDDLE[::-1]))), self.visited)
 
-    def values(self, schedule: Timetable, target: Threshold, cuts: Floats) -> tuple[Estimate, Floats]:
+    def values(self, schedule: PullTimes, target: Threshold, cuts: Floats) -> tuple[Estimate, Floats]:
         """Return the estimate of the target's metric by a `schedule`, and how far it meets the target in 8 cases each.
 
         Pulls are shifted within their interval, or within the slack of stated times; the estimate is that of the mean
@@ -240,7 +240,7 @@ class ReplicaRecord:
         anchor = float(math.floor(cuts[0] / DAY) * DAY)
         values = np.empty(PHASES)
         for i, shift in enumerate(shifts):
-            pulls = Timetable(interval, anchor).instants(edges[0] - self.delay, edges[1], shift)
+            pulls = PullTimes(interval, anchor).instants(edges[0] - self.delay, edges[1], shift)
             values[i] = target.margin(self._value(self._sums(pulls, edges), np.diff(edges), target, "one batch").value)
         values[np.isnan(values)] = -math.inf
         width = min(math.ceil(PHASES * self.slack / interval) + 1, PHASES)
@@ -281,7 +281,7 @@ class Proposal:
     measured: float
     expected: Estimate
     requests: str = ""
-    schedule: Timetable | None = None
+    schedule: PullTimes | None = None
     meets: bool = True
     emulated: Estimate | None = None
 
@@ -329,7 +329,7 @@ def propose_for(replica: ReplicaRecord, measured: float, target: Threshold, had_
     return best and replace(best, change=f"nothing tried suffices; best: {best.change}")
 
 
-def _present_words(present: Timetable) -> str:
+def _present_words(present: PullTimes) -> str:
     """Return words for the end of a change on how often the replica has pulled so far; empty if that is unknown."""
     if not present.interval > 0:
         return ""
@@ -358,14 +358,14 @@ def _intervals(replica: ReplicaRecord) -> list[float]:
     return sorted((interval for interval in intervals if shortest <= interval <= longest), reverse=True)
 
 
-def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[Timetable, Estimate, bool]:
+def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -> tuple[PullTimes, Estimate, bool]:
     """Return a schedule of pulls every `interval`, the value of the target's metric, and whether that meets the target.
 
     Pulls are at stated times if some phases meet the target and others do not, unless their slack makes phases alike,
     or intervals are too short to state times; else each phase has to meet it. The value of
     pulls at stated times is that in the second half of the record.
     """
-    schedule = Timetable(interval, None, replica.dated)
+    schedule = PullTimes(interval, None, replica.dated)
     mean, margins = replica.values(schedule, target, replica.cuts)
     spread = margins.max() - margins.min()  # between few phases the best can be better by as much
     at_any_times = schedule, mean, bool(margins.min() >= 0)
@@ -375,12 +375,12 @@ def _best_schedule(replica: ReplicaRecord, interval: float, target: Threshold) -
     begin, middle, end = np.quantile(replica.cuts, (0.0, 0.5, 1.0))
     anchor = replica.best_anchor(interval, target, np.linspace(begin, middle, BATCHES + 1))
     later = np.linspace(middle, end, BATCHES + 1)
-    at_stated = replica.values(Timetable(interval, anchor, replica.dated), target, later)[0]
+    at_stated = replica.values(PullTimes(interval, anchor, replica.dated), target, later)[0]
     at_any, _ = replica.values(schedule, target, later)
     gain = target.margin(at_stated.value) - target.margin(at_any.value)
     if gain <= 2 * np.nan_to_num(np.hypot(at_stated.error, at_any.error)):
         return at_any_times
-    return Timetable(interval, anchor, replica.dated), at_stated, bool(target.margin(at_stated.value) >= 0)
+    return PullTimes(interval, anchor, replica.dated), at_stated, bool(target.margin(at_stated.value) >= 0)
 
 
 # ---- Observations
@@ -527,7 +527,7 @@ def replica_record(observation: Observation, name: str) -> ReplicaRecord:
 
 
 def emulate_schedule(
-    replica: ReplicaRecord, schedule: Timetable, target: Threshold, expected: float, seed: int = 1
+    replica: ReplicaRecord, schedule: PullTimes, target: Threshold, expected: float, seed: int = 1
 ) -> Row | None:
     """Emulate a replica that pulls every `schedule.interval`, at any phase, and a source with the recorded updates.
 

@@ -8,7 +8,7 @@ import pytest
 from made_histories import MadeHistory, pulled
 
 import replnet as rn
-from replnet.histories.proposals import Timetable, emulate_schedule, read_target, replica_record
+from replnet.histories.proposals import PullTimes, emulate_schedule, read_target, replica_record
 
 DAY, HOUR, MINUTE = 86_400.0, 3600.0, 60.0
 START = 1.75e9 // DAY * DAY
@@ -140,16 +140,16 @@ def test_times_that_are_no_dates_have_no_lines_of_cron():
 
 
 @pytest.mark.parametrize(("schedule", "words", "cron", "timer"), [
-    (Timetable(DAY, START + 14 * HOUR + 5 * MINUTE), "daily, at 14:05 UTC", "5 14 * * *",
+    (PullTimes(DAY, START + 14 * HOUR + 5 * MINUTE), "daily, at 14:05 UTC", "5 14 * * *",
      "OnCalendar=*-*-* 14:05:00 UTC"),
-    (Timetable(6 * HOUR, 5 * MINUTE + 20), "every 6 h, at 00:05, 06:05, 12:05 and 18:05 UTC", "5 0,6,12,18 * * *",
+    (PullTimes(6 * HOUR, 5 * MINUTE + 20), "every 6 h, at 00:05, 06:05, 12:05 and 18:05 UTC", "5 0,6,12,18 * * *",
      "OnCalendar=*-*-* 00,06,12,18:05:00 UTC"),
-    (Timetable(HOUR, -10 * MINUTE), "every 1 h, one of them at 00:50 UTC", "50 * * * *",
+    (PullTimes(HOUR, -10 * MINUTE), "every 1 h, one of them at 00:50 UTC", "50 * * * *",
      "OnCalendar=*-*-* *:50:00 UTC"),
-    (Timetable(20 * MINUTE), "every 20 min", "*/20 * * * *", "OnCalendar=*-*-* *:00,20,40:00 UTC"),
-    (Timetable(MINUTE, 30.0), "every 1 min, one of them at 00:00 UTC", "* * * * *", "OnCalendar=*-*-* *:"),
-    (Timetable(3 * MINUTE, 90.0), "every 3 min, one of them at 00:02 UTC", "2-59/3 * * * *", "OnCalendar=*-*-* *:02"),
-    (Timetable(5.0), "every 5 s", "", "OnCalendar=*-*-* *:*:0/5"), (Timetable(1000.0), "every 17 min", "", ""),
+    (PullTimes(20 * MINUTE), "every 20 min", "*/20 * * * *", "OnCalendar=*-*-* *:00,20,40:00 UTC"),
+    (PullTimes(MINUTE, 30.0), "every 1 min, one of them at 00:00 UTC", "* * * * *", "OnCalendar=*-*-* *:"),
+    (PullTimes(3 * MINUTE, 90.0), "every 3 min, one of them at 00:02 UTC", "2-59/3 * * * *", "OnCalendar=*-*-* *:02"),
+    (PullTimes(5.0), "every 5 s", "", "OnCalendar=*-*-* *:*:0/5"), (PullTimes(1000.0), "every 17 min", "", ""),
 ])  # fmt: skip
 def test_schedules_are_said_in_words_and_in_lines_to_copy(schedule, words, cron, timer):
     assert (schedule.words(), schedule.cron) == (words, cron)
