@@ -250,10 +250,14 @@ CHECKS: dict[str, Check] = {
 def idle_axes(sections: Sections, cells: Sequence[Cell]) -> Iterator[Fault]:
     """Yield a fault for each axis of several values that makes no difference anywhere, so that cells are copies.
 
-    `cells` are all cells, in the order of the axes. Axes that move together are looked at together.
+    `cells` are all cells, in the order of the axes. Axes that move together are looked at together. There are no faults
+    if fields are only set to single values.
     """
     words, stride = sections.subject.words, len(cells)
-    fields = [*sections.set, *(name for name in sections.vary if "." in name and not name.startswith(RUN))]
+    varied = [name for name in sections.vary if "." in name and not name.startswith(RUN)]
+    if sections.set and not varied:
+        return  # a field that is set to one value may well take the place of an axis
+    fields = [*sections.set, *varied]
     for group in axes_moving_together(tuple(sections.vary.values()), sections.zip):
         size = len(group[0].values)
         stride //= size

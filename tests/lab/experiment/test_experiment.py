@@ -105,7 +105,7 @@ def test_overrides_of_axes(load, overrides, axes):
 
 def test_overrides_of_values_settings_and_fields(load):
     given = ("nu=8 / k", "run.precision=0.01", "run.engine=step", "peers=2", "polls.rate=3", "measure=freshness")
-    experiment = load(BASE, *given, "downloads.rate=${k}")
+    experiment = load(BASE, *given)
     cell = experiment.cells()[3]
     assert (cell.settings.precision, cell.settings.engine) == (0.01, "step")
     assert (cell.subject.data["peers"], cell.subject.data["polls"]) == (2, "exponential(rate=3)")
