@@ -22,6 +22,7 @@ MEANT = {
 }  # fmt: skip
 FILES = {"observe": "visits.csv", "check": "cells.yaml", "sweep": "cells.yaml"}
 NAMED = {"formula": "gamma-rates -s ratio=2 -s spread=0.5"}
+FLEET = "every: 1min\nnodes:\n  source: {file: updates.csv}\n  mirror: {file: downloads.csv}\n"
 CELLS = """\
 title: two cells
 vary: {rate: [1, 2]}
@@ -75,6 +76,7 @@ def place(installed_once) -> Installed:
     visits = (f"{t},source,{t // 10}\n{t},mirror,{(t - t % 4) // 10}\n" for t in range(600))
     (folder / "visits.csv").write_text("time,node,version\n" + "".join(visits))
     (folder / "cells.yaml").write_text(CELLS)
+    (folder / "fleet.yaml").write_text(FLEET)
     for command in (
         ("sweep", "p2p/fig3", "--quick", "-o", "runs/fig3"),
         ("sweep", "cells.yaml", "-o", "runs/peers"),
