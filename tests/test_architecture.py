@@ -191,4 +191,4 @@ def test_a_command_loads_only_what_it_needs(arguments):
 
 
 def test_help_loads_nothing_but_the_command_line():
-    assert not loaded_by("--help") & {"numpy", "networkx", "pydantic", "rich"}
+    assert not loaded_by("--help") & {"numpy", "networkx", "pydantic", "rich", "asyncio"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -36,6 +35,8 @@ def watch(file: Path, output: Path | None, once: bool) -> int:
     Nothing else is visited. The history is for `replnet observe`. Ctrl-C ends the
     watch, and the same command goes on with it.
     """
+    import asyncio  # a seventh of the time that `replnet --help` takes
+
     require_extra("httpx", "watch")
     from replnet.watch import VisitLog, read_fleet
     from replnet.watch import watch as visit_all

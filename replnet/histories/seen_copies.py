@@ -16,13 +16,11 @@ from replnet.histories.visits import Visits
 from replnet.laws import Floats, Ints
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class SeenUpdates:
-    """The updates of the source in order, counted from 1: each came after `before`, and by `seen`.
+class Sightings:
+    """Events that visits saw: event i came after before[i], minus infinity if no visit came before it, and by seen[i].
 
-    `seen` is when any node was first seen with it, and `before` the last visit of the source that found it missing,
-    minus infinity if there is none.
+    Both are the same where each event was recorded when it came.
     """
 
     before: Floats
@@ -35,8 +33,18 @@ class SeenUpdates:
 
     @property
     def between_visits(self) -> Floats:
-        """The middles of the updates that came between two visits, and not before the first."""
+        """The middles of the events that came between two visits, and not before the first."""
         return self.middle[np.isfinite(self.before)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SeenUpdates(Sightings):
+    """The updates of the source in order, counted from 1: each came after `before`, and by `seen`.
+
+    `seen` is when any node was first seen with it, and `before` the last visit of the source that found it missing,
+    minus infinity if there is none.
+    """
 
     def next_after(self, number: Ints) -> Floats:
         """Return the middle of the first update that a copy with each `number` of updates misses; infinite for none."""
@@ -45,7 +53,7 @@ class SeenUpdates:
 
 @final
 @dataclass(frozen=True, eq=False)
-class SeenCopies:
+class SeenCopies(Sightings):
     """The copies that a replica held in turn, each newer than the one before: copy i has number[i] updates.
 
     It came after before[i] and by seen[i], and was there until the next; the last was still there at `last_visit`. The
@@ -54,21 +62,9 @@ class SeenCopies:
     before.
     """
 
-    before: Floats
-    seen: Floats
     number: Ints
     last_visit: float
     went_back: int = 0
-
-    @cached_property
-    def middle(self) -> Floats:
-        """The instants half way from `before` to `seen`, in order; `seen` where `before` is infinite, at first."""
-        return np.where(np.isfinite(self.before), (self.before + self.seen) / 2, self.seen)
-
-    @property
-    def between_visits(self) -> Floats:
-        """The middles of the arrivals that have a finite `before`: not the first copy's, but in a record of changes."""
-        return self.middle[np.isfinite(self.before)]
 
     @property
     def until(self) -> Floats:
